@@ -93,7 +93,8 @@ def main() -> None:
         "# Chains on a Dask cluster\n\nWritten by `python benchmarks/clusters.py`: a local cluster of two workers with "
         "one thread each, beside two threads of one process, on the same two cores.\n\n"
         + table(heads, lines)
-        + "\nOther work ran on these cores at the same time, so that the ratios are rough. A chain that was lost begins again, on another worker or on the same one after its restart.\n",
+        + "\nOther work ran on these cores at the same time, so that the ratios are rough. A chain that was lost "
+        "begins again, on another worker or on the same one after its restart.\n",
         encoding="utf-8",
     )
 
