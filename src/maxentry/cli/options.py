@@ -113,6 +113,9 @@ Measured = Annotated[
 Save = Annotated[
     str | None, option("--save", metavar="FILE.npz", help="Keep the posterior, for Posterior.load.")
 ]
+Cluster = Annotated[
+    str | None, option("--cluster", metavar="ADDRESS", help="Run on a Dask cluster: tcp://host:8786.")
+]
 Verbose = Annotated[bool, option("--verbose", "-v", help="Say on stderr how the sampling went, in full.")]
 
 
@@ -220,6 +223,12 @@ def parse_settings(given: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in given.items()
         if value is not None and value != []
     }
+
+
+def is_given(context: typer.Context, name: str) -> bool:
+    """Whether the user gave this option; otherwise it has its default."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
 
 
 def _parse_rank(text: str) -> int | Literal["auto"]:
