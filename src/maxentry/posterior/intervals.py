@@ -74,7 +74,7 @@ class Deviation(NamedTuple):
         inside, place = self._find_measured(x, rows, cols)
         if len(place):
             behind = x.shape[omega2.ndim :]  # the axes of entries
-            at = (..., *np.unravel_index(inside, behind)) if len(behind) > 1 else (..., inside)
+            at: Any = (..., *np.unravel_index(inside, behind)) if len(behind) > 1 else (..., inside)
             k = self._trust(place, omega2, nu2)
             centre[at] += k * (self.mean[place] - x[at])
             var = var.copy()
@@ -154,9 +154,8 @@ class Deviation(NamedTuple):
         both = (self.keys, keys), (self.mean, value), (self.times, one), (self.var, 0 * one)
         joined = [np.concatenate(parts) for parts in both]
         order = np.argsort(joined[0], kind="stable")
-        return Deviation(
-            self.omega2, self.nu2, *(part[order] for part in joined), self.m2, self.rows, self.cols
-        )
+        known, mean, times, var = (part[order] for part in joined)
+        return self._replace(keys=known, mean=mean, times=times, var=var)
 
     def _keys(self, x: Array, rows: Any, cols: Any) -> Any:
         i, j = _positions(rows, x.shape[-2:][0], self.rows), _positions(cols, x.shape[-1], self.cols)
