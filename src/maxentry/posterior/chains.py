@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -221,13 +221,15 @@ def run_chains(
     draw_store: DrawStore = MEMORY,
     observer: StateObserver | None = None,
     plain: bool = False,
+    engine: Literal["cpu", "gpu"] = "cpu",
 ) -> ChainRun:
     """Run every chain: anneal, settle, then store draws. Ctrl-C keeps the draws so far.
 
     observer(c, states): called by the thread of chain c with every state after settling, stored or not.
     plain: anneal on the path without aligned effects (docs/mathematics.md).
     """
-    compiling_notice([kernel.run_sweeps])
+    if engine == "cpu":
+        compiling_notice([kernel.run_sweeps])
     lead, (m1, m2), rank = (len(chains), sampling.draws), data.shape, max(chain.rank for chain in chains)
     shapes = {"left": (*lead, m1, rank), "right": (*lead, m2, rank), "row": (*lead, m1), "col": (*lead, m2)}
     left, right, row, col = (draw_store.zeros(name, shape, dtype) for name, shape in shapes.items())
@@ -261,10 +263,22 @@ def run_chains(
                 "the priors and the values must be of like size for double precision; rescale one of them"
             ) from None
 
+    def work_on_gpu() -> list[Chain]:
+        return _run_on_gpu(
+            chains, data, priors, sampling, buffers, done, stop, progress, threads, observer, plain
+        )
+
     with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(work, c) for c in range(len(chains))]
-        interrupted = _wait(futures, stop)
-    ends = [None if future.cancelled() or future.exception() else future.result() for future in futures]
+        if engine == "gpu":
+            together = pool.submit(work_on_gpu)
+            interrupted = _wait([together], stop)
+            ends = [*together.result()]
+        else:
+            futures = [pool.submit(work, c) for c in range(len(chains))]
+            interrupted = _wait(futures, stop)
+            ends = [
+                None if future.cancelled() or future.exception() else future.result() for future in futures
+            ]
     last = tuple(end or chain for end, chain in zip(ends, chains, strict=True))
     run = ChainRun(last, buffers, tuple(range(len(chains))), interrupted, draw_store)
     if not interrupted:
@@ -325,6 +339,34 @@ def _run_chain(
     return Chain(rank, state, dict(rng.bit_generator.state))
 
 
+def _run_on_gpu(
+    chains: Sequence[Chain], data: GibbsData, priors: PriorsOf, sampling: Sampling, buffers: DrawBuffers,
+    done: list[int], stop: threading.Event, progress: Progress, threads: int,
+    observer: StateObserver | None, plain: bool,
+) -> list[Chain]:  # fmt: skip
+    """Run the chains of each rank as a batch."""
+    from maxentry.gpu.device import Batch, Control, Observed, run_batch
+
+    def count(places: Sequence[int], n: int) -> None:
+        for c in places:
+            done[c] = n
+
+    ends, generators = list(chains), [chain.generator() for chain in chains]
+    observed, control = Observed(data, threads), Control(stop, progress, count)
+    cold, settle = np.split(sampling.betas(), [sampling.anneal])
+    for rank in sorted({chain.rank for chain in chains}):
+        places = [c for c, chain in enumerate(chains) if chain.rank == rank]
+        watching = [] if observer is None else [partial(observer, c) for c in places]
+        batch = Batch(
+            [chains[c].state for c in places], rank, gibbs.hyperparameters(priors(rank)),
+            [generators[c] for c in places], [buffers.at(c) for c in places], places, watching,
+        )  # fmt: skip
+        states = run_batch(observed, batch, control, cold, settle, sampling.thin, plain)
+        for c, state in zip(places, states, strict=True):
+            ends[c] = Chain(rank, state, dict(generators[c].bit_generator.state))
+    return ends
+
+
 def run_with_observer(
     sweeps: Sweeps, state: GibbsState, buffers: DrawBuffers, thin: int, observer: Observer
 ) -> GibbsState:
@@ -342,7 +384,7 @@ def run_with_observer(
     return state
 
 
-def _wait(futures: list[Future[Chain]], stop: threading.Event) -> bool:
+def _wait(futures: Sequence[Future[Any]], stop: threading.Event) -> bool:
     """Wait for all chains; True after Ctrl-C, when every chain stops at its next check of the flag."""
     try:
         pending = set(futures)

@@ -16,6 +16,7 @@ import numpy as np
 
 from maxentry._types import Array, Indices
 from maxentry.errors import DataError, LabelError, ParameterError, is_choice, is_whole
+from maxentry.gpu.engine import Engine, check_engine, choose_engine
 from maxentry.model.likelihood import DataKind, Likelihood, Noise, kind_words
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations, find_kind
@@ -69,6 +70,7 @@ def complete(
     seed: int | None = None,
     progress: bool | None = None,
     threads: int | None = None,
+    engine: Engine = "auto",
     dtype: type[np.floating] = np.float64,
     store: str | PathLike[str] | None = None,
     watch: tuple[Any, Any] | None = None,
@@ -119,7 +121,10 @@ def complete(
     seed: the same seed gives the same draws, whatever the number of threads.
     progress: show a progress bar; by default on a terminal only.
     threads: the most threads to use; by default MAXENTRY_THREADS of the environment, or one for each processor.
+    engine: "cpu", "gpu" (through JAX: install maxentry[gpu]), or "auto", a GPU where there is one and the problem is
+        large. Both sample the same posterior, with other random numbers (docs/gpu.md).
     """
+    check_engine(engine)
     kind, levels = find_kind(data, kind, levels, value, row_column)
     observations = Observations.of(
         data, shape=shape, row_labels=row_labels, col_labels=col_labels,
@@ -154,7 +159,7 @@ def complete(
         plan, started = restart_chains(start, observations, fit, sampling, for_chains)
         plan = plan.with_effort(effort)
     else:
-        choice = _choose_rank(observations, fit, progress, threads) if rank == "auto" else None
+        choice = _choose_rank(observations, fit, progress, threads, engine) if rank == "auto" else None
         top = choice.best if choice else int(rank)
         plan = Sampling.resolve(sampling, observations.shape, observations.n, top)
         if choice and not isinstance(sampling, Sampling):
@@ -162,24 +167,32 @@ def complete(
         plan = plan.with_effort(effort)
         ranks = choice.allot(plan.chains) if choice else [top] * plan.chains
         started = chains.spawn_chains(for_chains, data, ranks, priors_of)
+    where = _place(engine, data, started)
     watched = None if watching is None else watching.for_chains(len(started))
     with draw_store.filled():
         observer = None if watched is None else watched.observer(fit)
         run = _run(
             started, data, priors_of, plan, "sampling", progress,
-            threads=threads, dtype=dtype, draw_store=draw_store, observer=observer,
+            threads=threads, dtype=dtype, draw_store=draw_store, observer=observer, engine=where,
         )  # fmt: skip
         watched = None if watched is None else watched.select_chains(list(run.places))
         draws = draws_in_user_units(run, fit)
         posterior = Posterior(observations, fit, plan, run.chains, draws, choice, run.interrupted, watched)
         if sampling == "population":
             posterior = _go_on(
-                posterior, data, priors_of, effort, progress, draw_store, threads=threads, dtype=dtype
-            )
+                posterior, data, priors_of, effort, progress, draw_store,
+                threads=threads, dtype=dtype, engine=where,
+            )  # fmt: skip
         if isinstance(draw_store, FolderStore):
             draw_store.flush(REST)
             posterior.save_rest(draw_store)
     return posterior
+
+
+def _place(engine: Engine, data: GibbsData, started: Sequence[Chain]) -> Literal["cpu", "gpu"]:
+    """Where these chains run."""
+    n, ranks = data.by_row.values.size, [chain.rank for chain in started]
+    return choose_engine(engine, data, max(ranks), sum(sweep_work(data.shape, n, rank) for rank in ranks))
 
 
 def _go_on(
@@ -300,6 +313,7 @@ def _choose_rank(
     fit: ModelSpec,
     progress: bool | None,
     threads: int | None,
+    engine: Engine,
 ) -> RankChoice:
     """Choose by prediction on the scale of the model, where the noise has one size.
 
@@ -324,7 +338,10 @@ def _choose_rank(
             started = chains.spawn_chains(seed, data, [rank] * plan.chains, priors_of)
         else:
             started = chains.grow_chains(seed, before, data, rank, priors_of)
-        run = _run(started, data, priors_of, plan, f"trying rank {rank}", progress, threads=threads)
+        where = _place(engine, data, started)
+        run = _run(
+            started, data, priors_of, plan, f"trying rank {rank}", progress, threads=threads, engine=where
+        )
         if run.interrupted:
             raise KeyboardInterrupt
         known[id(train)] = run.chains

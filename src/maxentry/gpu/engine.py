@@ -1,0 +1,70 @@
+"""Where chains run: on the processor or on a GPU, what a GPU can take, and when it is worth it.
+
+JAX is imported when it is needed, by `maxentry.gpu.device`.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Literal
+
+from maxentry.errors import ParameterError, is_choice
+from maxentry.posterior.gibbs import GibbsData
+from maxentry.wording import show
+
+Engine = Literal["auto", "cpu", "gpu"]
+LARGEST_RANK = 64
+WORTH = 3e7  # multiplications of a sweep of all chains from which a GPU is faster (benchmarks/gpu.md)
+
+
+def check_engine(name: object) -> None:
+    """Refuse any other name of an engine."""
+    if not is_choice(name, ("auto", "cpu", "gpu")):
+        raise ParameterError(f"engine must be 'auto', 'cpu' or 'gpu', got {show(name)}")
+
+
+def why_not(data: GibbsData, rank: int) -> str | None:
+    """Return what of this problem the GPU cannot do, as the end of a sentence; None where it can do all."""
+    if data.limits is not None or data.likelihood.is_special:
+        return f"takes plain numbers, and these are {data.likelihood}"
+    if data.errors is not None:
+        return "takes measurements without standard errors or deviations of entries"
+    if data.likelihood.by_line:
+        return f"has noise='gaussian' and 'student', got noise={data.likelihood.noise!r}"
+    if rank > LARGEST_RANK:
+        return f"has ranks up to {LARGEST_RANK}, got {rank}"
+    return None
+
+
+def choose_engine(wish: Engine, data: GibbsData, rank: int, work: float) -> Literal["cpu", "gpu"]:
+    """Return where to run: "auto" takes a GPU where there is one, it can do the problem, and work is plenty.
+
+    work: multiplications of a sweep of all chains.
+    """
+    if wish == "cpu":
+        return "cpu"
+    reason = why_not(data, rank)
+    if wish == "auto":
+        good = reason is None and work >= WORTH and find_spec("jax") is not None
+        return "gpu" if good and _has_gpu() else "cpu"
+    if reason is not None:
+        raise ParameterError(f"engine='gpu' {reason}; leave engine= out, or use engine='cpu'")
+    if find_spec("jax") is None:
+        raise ParameterError("engine='gpu' needs JAX; install maxentry[gpu], or use engine='cpu'")
+    import jax
+
+    if not _has_gpu() and jax.config.jax_platforms != "cpu":  # type: ignore[attr-defined]
+        raise ParameterError(
+            "engine='gpu' needs a GPU that JAX can use, and it found none; use engine='cpu' "
+            "(JAX_PLATFORMS=cpu runs it on the processor, to try it out)"
+        )
+    return "gpu"
+
+
+def _has_gpu() -> bool:
+    import jax
+
+    try:
+        return bool(jax.default_backend() == "gpu")
+    except RuntimeError:  # a driver without a device, or of another version
+        return False
