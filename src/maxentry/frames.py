@@ -197,7 +197,7 @@ class Long(NamedTuple):
     valued: bool = True  # whether there is a column of values
 
 
-class _FrameTable(NamedTuple):
+class FrameTable(NamedTuple):
     """A frame of any library: its names, access to a column, and pandas' index where there is one."""
 
     kind: str | None
@@ -208,6 +208,7 @@ class _FrameTable(NamedTuple):
     counted: bool = False  # the columns are pandas' default ones, 0, 1, ...
 
     def position(self, name: Hashable) -> int:
+        """The position of the one column of this name."""
         places = [j for j, known in enumerate(self.names) if known == name]
         if len(places) != 1:
             names = ", ".join(map(show, self.names))
@@ -242,7 +243,7 @@ def frame_library(*things: object) -> Literal["pandas", "polars"] | None:
 def is_long(data: Any) -> bool:
     """Whether the frame's columns are recognisably named row, col (or column) and value (or low, high, trials)."""
     with foreign_code("a frame", data):
-        names = set(_table(_index_as_columns(data, {})).names)
+        names = set(open_frame(_index_as_columns(data, {})).names)
     named = {role: any(name in names for name in choices) for role, choices in LONG_NAMES.items()}
     return named["row"] and named["col"] and (named["value"] or bool(names & {"low", "high", *COUNTS}))
 
@@ -254,10 +255,10 @@ def read_wide(frame: Any, row_column: Hashable | None = None) -> Wide:
     (where the frame has no labelled index of its own); else pandas' index; else positions.
     """
     with foreign_code("a frame", frame):
-        return _read_wide(_table(frame), row_column)
+        return _read_wide(open_frame(frame), row_column)
 
 
-def _read_wide(table: _FrameTable, row_column: Hashable | None) -> Wide:
+def _read_wide(table: FrameTable, row_column: Hashable | None) -> Wide:
     if not table.names:
         raise DataError("expected a frame with columns, got an empty frame.")
     label_at = _label_column(table) if row_column is None else table.position(row_column)
@@ -266,7 +267,7 @@ def _read_wide(table: _FrameTable, row_column: Hashable | None) -> Wide:
     col_labels = None if label_at is None and table.counted else [table.names[j] for j in values]
     row_name = getattr(table.index, "name", None) if label_at is None else table.names[label_at]
     row_name = None if row_name in UNNAMED else row_name
-    columns = [_to_array(table.column(j)) for j in values]
+    columns = [to_cells(table.column(j)) for j in values]
     numbered = row_labels is None and _looks_numbered(table.column(0), columns)
     guessed = row_column is None and label_at == 0 and table.names[0] not in ("row", *UNNAMED)
     return Wide(Form(table.kind, row_labels, col_labels, row_name, table.across), columns, numbered, guessed)
@@ -278,10 +279,10 @@ def read_long(
     """One line per measurement; a role not named is found by its usual name, else by its order among 3."""
     given = {"row": row, "col": col, "value": value}
     with foreign_code("a frame", frame):
-        return _read_long(_table(_index_as_columns(frame, given)), given, se)
+        return _read_long(open_frame(_index_as_columns(frame, given)), given, se)
 
 
-def _read_long(table: _FrameTable, given: Mapping[str, Hashable | None], se: Hashable | None) -> Long:
+def _read_long(table: FrameTable, given: Mapping[str, Hashable | None], se: Hashable | None) -> Long:
     at = {role: _find(table, role, name) for role, name in given.items()}
     beside = find_beside(table.names, at.values(), se)
     left = [j for j in range(len(table.names)) if j not in (*at.values(), *beside.values())]
@@ -296,10 +297,10 @@ def _read_long(table: _FrameTable, given: Mapping[str, Hashable | None], se: Has
             )
         at[role] = left.pop(0)
     rows, cols = (table.column(place).to_list() for place in (at["row"], at["col"]) if place is not None)
-    values = object_array([None] * len(rows)) if at["value"] is None else _to_array(table.column(at["value"]))
+    values = object_array([None] * len(rows)) if at["value"] is None else to_cells(table.column(at["value"]))
     names = [table.names[place] for place in (at["row"], at["col"]) if place is not None]
     unused = find_unused(table.names, (*at.values(), *beside.values()))
-    cells = {role: list(_to_array(table.column(place))) for role, place in beside.items()}
+    cells = {role: list(to_cells(table.column(place))) for role, place in beside.items()}
     return Long(table.kind, rows, cols, values, names[0], names[1], cells, unused, at["value"] is not None)
 
 
@@ -322,10 +323,10 @@ def find_levels(
 def _value_columns(frame: Any, value: Hashable | None, row_column: Hashable | None) -> list[Any]:
     """The columns of a long or a wide frame that hold values."""
     if value is not None or (row_column is None and is_long(frame)):
-        table = _table(_index_as_columns(frame, {"value": value}))
+        table = open_frame(_index_as_columns(frame, {"value": value}))
         place = _find(table, "value", value)
         return [] if place is None else [table.column(place)]
-    table = _table(frame)
+    table = open_frame(frame)
     label_at = _label_column(table) if row_column is None else table.position(row_column)
     return [table.column(j) for j in range(len(table.names)) if j != label_at]
 
@@ -344,22 +345,30 @@ def _raw(series: Any) -> NDArray[Any]:
     if not (isinstance(series.dtype, np.dtype) and series.dtype == bool):
         column = nw.from_native(series, series_only=True)
         if column.dtype != nw.Boolean:
-            return _to_array(series)
+            return to_cells(series)
         return object_array(column.to_list())
     return np.asarray(series)
 
 
 def _levels(series: Any) -> tuple[Any, ...] | None:
     """The categories of a column in their order; None where they have none."""
+    return categories(series)[1] if getattr(series.dtype, "ordered", True) else None
+
+
+def categories(series: Any) -> tuple[bool, tuple[Any, ...] | None]:
+    """Whether a column is of a categorical type, and its categories, where the type lists them."""
     import narwhals as nw
 
     if hasattr(series.dtype, "categories") and hasattr(series.dtype, "ordered"):  # of pandas
-        return tuple(series.dtype.categories) if series.dtype.ordered else None
+        return True, tuple(series.dtype.categories)
     column = nw.from_native(series, series_only=True)
-    return tuple(nw.to_native(column).dtype.categories) if column.dtype == nw.Enum else None
+    if column.dtype == nw.Enum:
+        return True, tuple(nw.to_native(column).dtype.categories)
+    return column.dtype == nw.Categorical, None
 
 
-def _table(frame: Any) -> _FrameTable:
+def open_frame(frame: Any) -> FrameTable:
+    """The names of a frame of any library, and access to its columns."""
     import narwhals as nw
 
     frame = nw.to_native(frame, pass_through=True)
@@ -367,17 +376,17 @@ def _table(frame: Any) -> _FrameTable:
         # Read pandas by position: narwhals refuses repeated names, and we have a clearer sentence for those.
         counted = index_labels(frame.columns) is None
         across = frame.columns.name
-        return _FrameTable(
+        return FrameTable(
             "pandas", list(frame.columns), lambda j: frame.iloc[:, j], frame.index, across, counted
         )
     table = nw.from_native(frame)
     eager = table.collect() if isinstance(table, nw.LazyFrame) else table
     kind = "polars" if eager.implementation.is_polars() else None
     names: list[Hashable] = list(eager.columns)
-    return _FrameTable(kind, names, lambda j: eager.get_column(str(names[j])), None)
+    return FrameTable(kind, names, lambda j: eager.get_column(str(names[j])), None)
 
 
-def _to_array(series: Any) -> NDArray[Any]:
+def to_cells(series: Any) -> NDArray[Any]:
     """The column as floats with NaN for null, or, where its type is not numeric, as objects."""
     import narwhals as nw
 
@@ -390,14 +399,14 @@ def _to_array(series: Any) -> NDArray[Any]:
     return object_array(column.to_list())
 
 
-def _label_column(table: _FrameTable) -> int | None:
+def _label_column(table: FrameTable) -> int | None:
     index = table.index
     own_index = index is not None and (index.dtype.kind not in "iu" or index.name is not None)
     if own_index or not table.names or len(table.names) == 1:
         return None
     if table.names[0] in ("row", *UNNAMED):
         return 0
-    first = _to_array(table.column(0))
+    first = to_cells(table.column(0))
     known = [x for x in first if not is_missing(x)] if first.dtype == object else []
     return 0 if known and not any(is_number(x) for x in known) else None
 
@@ -431,7 +440,7 @@ def _index_as_columns(frame: Any, given: Mapping[str, Hashable | None]) -> Any:
     return frame.reset_index() if carried else frame
 
 
-def _find(table: _FrameTable, role: str, name: Hashable | None) -> int | None:
+def _find(table: FrameTable, role: str, name: Hashable | None) -> int | None:
     if name is not None:
         return table.position(name)
     usual = next((n for n in LONG_NAMES[role] if n in table.names), None)

@@ -20,7 +20,7 @@ def double():
 
 
 def start_test(case, n, sweeps, seed, chains=None, **options):
-    """As of the compiled sweep: largest |z| of changes by a few sweeps, from n draws of the joint law of state and y."""
+    """As of the compiled sweep: largest |z| of changes by some sweeps, from n draws of the joint law of state and y."""
     rng = np.random.default_rng(seed)
     i, j = case.positions(rng)
     starts = slow.prior_draws(n, case.model(), i, j, rng)
@@ -41,7 +41,12 @@ def test_sweeps_leave_the_joint_law_as_it_is_and_wrong_ones_do_not():
     chains = make_chains(case, 1)
     assert start_test(case, 40_000, 5, 1, chains) < PASS
     right = chains.hyper
-    for k in (0, 2, 4, 6):  # one more in the shape of the law of sigma2, eta2, tau2 and s2 of the rows, of the columns
+    for k in (
+        0,
+        2,
+        4,
+        6,
+    ):  # one more in the shape of the law of sigma2, eta2, tau2 and s2 of the rows, of the columns
         chains.hyper = right.at[k].add(1.0)
         assert start_test(case, 8_000, 3, 1, chains) > FAIL
 

@@ -1,4 +1,4 @@
-"""The sweep for GPUs on JAX's CPU backend, behind the states of its slow twin: many chains, each with data of its own."""
+"""The sweep for GPUs on JAX's CPU backend behind the states of its slow twin: many chains, each with its own data."""
 
 from functools import partial
 
@@ -34,7 +34,11 @@ class ManyChains:
         student = model.nu_grid is not None
         # student: so that the layout knows which measurement is in which slot
         data = gibbs.prepare(
-            Observations(model.shape, i, j, np.zeros(i.size)), model.effects, Likelihood(noise="student"), False, None
+            Observations(model.shape, i, j, np.zeros(i.size)),
+            model.effects,
+            Likelihood(noise="student"),
+            False,
+            None,
         )
         self.observed = Observed(data, 1, jax.devices()[:1])
         m, R = min(model.shape), model.R
@@ -68,8 +72,7 @@ class ManyChains:
             return SideState(*(jnp.asarray(at(x), real) for x in (A, free, aligned)))
 
         left, right = (
-            side(*parts)
-            for parts in zip(factors, (s.r, s.c), (s.p, s.q), self.observed.orders, strict=True)
+            side(*parts) for parts in zip(factors, (s.r, s.c), (s.p, s.q), self.observed.orders, strict=True)
         )
         scalars = np.stack([s.mu, s.sigma2, s.eta2, s.tau2_row, s.tau2_col, s.nu, s.s2_row, s.s2_col], axis=1)
         scalars[:, 5] = np.where(np.isfinite(scalars[:, 5]), scalars[:, 5], 4.0)
@@ -85,5 +88,18 @@ class ManyChains:
         w = np.asarray(state.weights, float)[:, :-1] if self.setup.student else np.ones(y.shape)
         nu = k[:, 5] if self.setup.student else np.full(len(k), np.inf)
         return State(
-            A @ np.swapaxes(B, 1, 2), k[:, 0], r, c, p, q, k[:, 1], k[:, 2], k[:, 3], k[:, 4], k[:, 6], k[:, 7], nu, w
+            A @ np.swapaxes(B, 1, 2),
+            k[:, 0],
+            r,
+            c,
+            p,
+            q,
+            k[:, 1],
+            k[:, 2],
+            k[:, 3],
+            k[:, 4],
+            k[:, 6],
+            k[:, 7],
+            nu,
+            w,
         )

@@ -19,11 +19,13 @@ from jax.sharding import PartitionSpec as Spread
 
 from maxentry._io import user_cache
 from maxentry._types import Array
+from maxentry.gpu.fused import PIECE
 from maxentry.gpu.halves import Setup, SideState
-from maxentry.gpu.layout import Layout, Order, arrange
+from maxentry.gpu.layout import Order, arrange, flatten
 from maxentry.gpu.sums import Lines
 from maxentry.gpu.sweep import State, run_sweeps
 from maxentry.kernels.gibbs import ETA2
+from maxentry.observations import Half
 from maxentry.posterior.gibbs import RIDGE, DrawBuffers, GibbsData, GibbsState
 from maxentry.posterior.schedule import sweep_work
 from maxentry.progress import Progress
@@ -64,19 +66,26 @@ class Observed:
             return jax.device_put(array, self.devices[0])
         return jax.device_put(array, NamedSharding(self.mesh, Spread(*axes)))
 
-    def _upload(self) -> tuple[Lines, Lines]:
-        data, (rows, cols), student = self.data, self.orders, self.data.likelihood.weighted
-        by_row = arrange(data.by_row, rows, cols, self.real, student, self.threads)
-        by_col = arrange(data.by_col, cols, rows, self.real, student, self.threads)
-        return self._lines(by_row), self._lines(by_col)
+    @property
+    def fused(self) -> bool:
+        """Whether the kernels for GPUs do the sums: without weights, in single precision."""
+        gpu = self.devices[0].platform == "gpu"
+        return gpu and not self.data.likelihood.weighted and self.real is np.float32
 
-    def _lines(self, layout: Layout) -> Lines:
+    def _upload(self) -> tuple[Lines, Lines]:
+        data, (rows, cols), threads = self.data, self.orders, self.threads
+
         def put(array: Any, shared: bool = False) -> Any:
             if len(self.devices) == 1:
                 return self.put(array if shared else array[0])
             return self.put(array) if shared else self.put(array, AXIS)
 
-        return Lines.of(layout, put)
+        def lines(half: Half, mine: Order, other: Order) -> Lines:
+            if self.fused:
+                return Lines.of_flat(flatten(half, mine, other, PIECE, threads), put)
+            return Lines.of(arrange(half, mine, other, self.real, data.likelihood.weighted, threads), put)
+
+        return lines(data.by_row, rows, cols), lines(data.by_col, cols, rows)
 
     def to_double(self) -> None:
         """Go on in double precision."""
@@ -142,7 +151,7 @@ class Run:
         axis = AXIS if len(observed.devices) > 1 else None
         self.setup = Setup(
             data.shape, data.by_row.values.size, R, data.effects, aligned, data.likelihood.weighted,
-            blocks=gpu, fused=gpu and not data.likelihood.weighted, chains=len(batch.states), axis=axis,
+            blocks=gpu, chains=len(batch.states), axis=axis,
         )  # fmt: skip
         self.observed, self.batch, self.control = observed, batch, control
         words = [g.integers(0, 2**32, 2, dtype=np.uint32) for g in batch.generators]
@@ -219,7 +228,10 @@ class Run:
         padded[:n] = betas
         before = self.state
         for _ in range(2):
-            run = compile_sweeps(setup.with_precision(observed.real), observed.devices)
+            run = compile_sweeps(
+                setup._replace(real=np.dtype(observed.real).name, fused=observed.fused),
+                observed.devices,
+            )
             put = observed.put
             self.state = run(
                 before, *observed.sides, put(padded), put(np.int32(self.first)), put(np.int32(n)),

@@ -17,10 +17,12 @@ LARGEST_RANK = 64
 WORTH = 3e7  # multiplications of a sweep of all chains from which a GPU is faster (benchmarks/gpu.md)
 
 
-def check_engine(name: object) -> None:
-    """Refuse any other name of an engine."""
+def check_engine(name: object, cluster: object = None) -> None:
+    """Refuse any other name of an engine, and a GPU beside a cluster."""
     if not is_choice(name, ("auto", "cpu", "gpu")):
         raise ParameterError(f"engine must be 'auto', 'cpu' or 'gpu', got {show(name)}")
+    if name == "gpu" and cluster is not None:
+        raise ParameterError("the workers of cluster= have no engine='gpu'; leave one of them out")
 
 
 def why_not(data: GibbsData, rank: int) -> str | None:

@@ -9,6 +9,7 @@ the prior of the rows, so the strength of a component is drawn from them, withou
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -16,6 +17,7 @@ from jax import Array, lax
 from jax.scipy.linalg import solve_triangular
 
 from maxentry.gpu.algebra import Total, cholesky, draw_rows, draw_wishart, gram, orthonormalise, solve_slope
+from maxentry.gpu.fused import draw_lines
 from maxentry.gpu.laws import draw_place, row_normals, slice_step
 from maxentry.gpu.sums import Lines, Sums, Table, row_sums
 from maxentry.kernels.gibbs import ETA2, MU, SIDES, SIGMA2
@@ -35,14 +37,9 @@ class Setup(NamedTuple):
     ridge: float = 0.0  # of the plain path of annealing
     real: str = "float32"
     blocks: bool = False  # whether Cholesky factors are taken in blocks, as a GPU likes it
-    fused: bool = False  # whether sums are by the kernel for GPUs
+    fused: bool = False  # whether sums and draws of rows are by the kernels for GPUs
     chains: int = 1  # that run together
     axis: str | None = None  # of the mesh, where there are several devices
-
-    def with_precision(self, real: type) -> Setup:
-        """The same in single or double precision; the kernel for GPUs is for single."""
-        name = jnp.dtype(real).name
-        return self._replace(real=name, fused=self.fused and name == "float32")
 
     def total(self, x: Array) -> Array:
         """Add up over the devices."""
@@ -131,8 +128,8 @@ def redraw_strength(
     k = draw_place(uniform, jnp.maximum(values, 0.0))
     e, old = vectors[:, k], values[k]
     u = C.T @ e
-    v = u.astype(S.f.dtype)
-    Su = jnp.einsum("mab,a->mb", S.ff, v, precision="highest").astype(double)
+    v = jnp.pad(u, (0, S.f.shape[1] - R)).astype(S.f.dtype)
+    Su = jnp.einsum("mab,a->mb", S.ff, v, precision="highest").astype(double)[:, :R]
     f, tf = (jnp.matmul(x, v, precision="highest").astype(double) for x in (S.f, S.tf))
     sum_w, own = Su @ u, A @ e
     sum_we = tf - free.astype(double) * f - jnp.sum((A @ C) * Su, axis=1)
@@ -196,7 +193,7 @@ def half_sweep(
         m, inverse = prior.m, solve_triangular(prior.C, jnp.eye(R), lower=True)
         F = jnp.matmul(V + m, inverse.T, precision="highest")
     table = make_table(F, other, scalars, setup)
-    S = row_sums(lines, table, weights if setup.student else None, setup.fused and R > 0, setup.chains)
+    S = row_sums(lines, table, weights if setup.student else None, setup.chains)
     if R:
         strength = lax.cond(
             chances.coin[1 + which],
@@ -208,31 +205,53 @@ def half_sweep(
         )  # fmt: skip
         u = inverse @ strength.e
         change = strength.change * jnp.outer(u, u)
-    z = row_normals(chances.keys[which], lines.ids, R + 2 * int(effects), real)
-    sd = jnp.sqrt(scalars[SIDES[which][0]]).astype(real) if effects else None
-    g, free = draw_coefficients(S, precision.astype(real), change.astype(real), sd, z, setup.blocks)
-    g, free = jnp.where(there[:, None], g, 0.0), jnp.where(there, free, 0.0)
+    z = row_normals(chances.keys[which], lines.ids, R + 2, real)
+    sd = jnp.sqrt(scalars[SIDES[which][0]]).astype(real) if effects else jnp.zeros((), real)
+    draw = draw_fused if setup.fused else partial(draw_coefficients, blocks=setup.blocks)
+    drawn = draw(S, precision.astype(real), change.astype(real), sd, z)
+    g, free = jnp.where(there[:, None], drawn.g, 0.0), jnp.where(there, drawn.free, 0.0)
     factors = jnp.matmul(g, inverse.astype(real), precision="highest")
     aligned = jnp.matmul(factors, m.astype(real), precision="highest")
-    return SideState(factors, free, aligned), other, _residual_sums(S, g, free, z[:, -1:])
+    return SideState(factors, free, aligned), other, _residual_sums(S, drawn, z[:, -1])
+
+
+class Coefficients(NamedTuple):
+    """Coefficients g of every row and its free effect, and products of g with the sums."""
+
+    g: Array  # (m, R)
+    free: Array  # (m,)
+    squares: Array  # (m,) g'(sum f f')g
+    f_g: Array  # (m,)
+    tf_g: Array  # (m,)
 
 
 def draw_coefficients(
-    S: Sums, precision: Array, change: Array, sd: Array | None, z: Array, blocks: bool
-) -> tuple[Array, Array]:
-    """Draw the coefficients g of every row and its free effect, of standard deviation `sd` a priori (None: none).
+    S: Sums, precision: Array, change: Array, sd: Array, z: Array, blocks: bool
+) -> Coefficients:
+    """Draw the coefficients g of every row and its free effect, of standard deviation `sd` a priori (0: none).
 
     The prior precision of g is I + change. The effect is eliminated first: with its factor d = 1 + precision sd^2 w,
     what is left for g is P - l l' with l = precision sd f / sqrt(d), and the effect follows from g.
     """
     R = S.f.shape[1]
-    P, b = jnp.eye(R, dtype=change.dtype) + change + precision * S.ff, precision * S.tf
-    if sd is None:
-        return draw_rows(P, b, z[:, :R], blocks), jnp.zeros_like(S.w)
     root = jnp.sqrt(1.0 + precision * sd * sd * S.w)
-    l, y = (precision * sd * x / (root if x.ndim == 1 else root[:, None]) for x in (S.f, S.t))  # noqa: E741
-    g = draw_rows(P - l[:, :, None] * l[:, None, :], b - l * y[:, None], z[:, :R], blocks)
-    return g, sd * (y + z[:, R] - jnp.sum(l * g, axis=1)) / root
+    ell, y = precision * sd * S.f / root[:, None], precision * sd * S.t / root
+    P = jnp.eye(R, dtype=change.dtype) + change + precision * S.ff - ell[:, :, None] * ell[:, None, :]
+    g = draw_rows(P, precision * S.tf - ell * y[:, None], z[:, :R], blocks)
+    free = sd * (y + z[:, R] - jnp.sum(ell * g, axis=1)) / root
+    squares = jnp.sum(jnp.einsum("mab,mb->ma", S.ff, g, precision="highest").astype(double) * g, axis=1)
+    f_g, tf_g = (jnp.sum(x.astype(double) * g, axis=1) for x in (S.f, S.tf))
+    return Coefficients(g, free, squares, f_g, tf_g)
+
+
+def draw_fused(S: Sums, precision: Array, change: Array, sd: Array, z: Array) -> Coefficients:
+    """The same by the kernel for GPUs."""
+    assert S.borders is not None
+    R, side = change.shape[0], S.ff.shape[1]
+    wide = jnp.pad(z[:, :R], ((0, 0), (0, side - R)))
+    change = jnp.pad(change, ((0, side - R), (0, side - R)))
+    g, sums = draw_lines(S.ff, S.borders, wide, z[:, R], change, precision, sd)
+    return Coefficients(g[:, :R], *(sums[:, k] for k in range(4)))
 
 
 def make_table(F: Array, other: SideState, scalars: Array, setup: Setup) -> Table:
@@ -243,13 +262,12 @@ def make_table(F: Array, other: SideState, scalars: Array, setup: Setup) -> Tabl
     return Table(*(jnp.concatenate([x, jnp.zeros((1, *x.shape[1:]), x.dtype)]) for x in whole))
 
 
-def _residual_sums(S: Sums, g: Array, free: Array, normal: Array) -> Drawn:
+def _residual_sums(S: Sums, drawn: Coefficients, normal: Array) -> Drawn:
     """Sums of w, w e and w e^2 with e = t - f'g - free."""
-    g, e = g.astype(double), free.astype(double)
-    ff_g = jnp.einsum("mab,mb->ma", S.ff, g.astype(S.f.dtype), precision="highest").astype(double)
-    f_g, w, t = jnp.sum(S.f * g, axis=1), S.w.astype(double), S.t.astype(double)
-    squares = S.tt + jnp.sum(g * (ff_g - 2.0 * S.tf), axis=1) + e * (2.0 * (f_g - t) + w * e)
-    return Drawn(w, t - f_g - w * e, jnp.maximum(squares, 0.0), jnp.sum(normal.astype(double), axis=1))
+    e, squares, f_g, tf_g = (x.astype(double) for x in drawn[1:])
+    w, t = S.w.astype(double), S.t.astype(double)
+    total = S.tt - 2.0 * tf_g + squares + e * (2.0 * (f_g - t) + w * e)
+    return Drawn(w, t - f_g - w * e, jnp.maximum(total, 0.0), normal.astype(double))
 
 
 def redraw_effects(

@@ -15,6 +15,7 @@ Filling the blocks is compiled and shared by threads.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from maxentry._types import Array
+from maxentry.errors import SizeError
 from maxentry.observations import Half
 
 WIDEST, PIECE = 1024, 512
@@ -157,3 +159,62 @@ def fill_lines(
             out_values[line, k] = values[n] if there else 0.0
             if n_slots > 0:
                 out_slots[line, k] = source[n] if there else values.size
+
+
+class FlatRows(NamedTuple):
+    """One side's observations row after row, in the order of the rows; all with the devices first (`fused.Flat`)."""
+
+    index: Ints
+    values: NDArray[np.floating]
+    start: Ints
+    count: Ints
+    more_start: Ints
+    more_count: Ints
+    more: Ints
+    rows: Ints
+
+
+def flatten(half: Half, mine: Order, other: Order, piece: int, threads: int) -> FlatRows:
+    """Put the rows of each device one after the other, in single precision; pieces have at most `piece` of them."""
+    D, m = mine.rows.shape
+    degree = np.append(np.diff(half.indptr), 0)[mine.rows]
+    pieces = np.maximum(-(-mine.degree // piece), 1)  # the same on all devices: those of the longest row
+    more = np.append(0, np.cumsum(pieces - 1))
+    row = np.repeat(np.arange(m), pieces - 1)
+    number = 1 + np.arange(row.size) - more[row]
+    start = np.cumsum(degree, axis=1) - degree
+    length = int(degree.sum(axis=1).max())
+    if length >= 2**31:
+        raise SizeError(f"expected fewer than 2^31 observations on a GPU, got {length}; use more GPUs")
+    index, values = np.zeros((D, length), np.int32), np.zeros((D, length), np.float32)
+    edges = np.linspace(0, m, 8 * threads + 1).astype(int)
+    with ThreadPoolExecutor(threads) as pool:
+        tasks = [
+            pool.submit(
+                copy_rows, mine.rows[d, a:b], start[d, a:b], half.indptr, half.index, half.values, other.place,
+                index[d], values[d],
+            )
+            for d in range(D)
+            for a, b in pairwise(edges)
+        ]  # fmt: skip
+        for task in tasks:
+            task.result()
+    left = np.clip(degree[:, row] - number * piece, 0, piece)
+    parts = (start, np.minimum(degree, piece), start[:, row] + number * piece, left)
+    start32, count, more_start, more_count = (part.astype(np.int32) for part in parts)
+    return FlatRows(index, values, start32, count, more_start, more_count, more.astype(np.int32), mine.rows)
+
+
+@njit(cache=True, nogil=True)
+def copy_rows(
+    rows: Ints, start: NDArray[np.int64], indptr: NDArray[np.int64], index: Ints, values: Array, place: Ints,
+    out_index: Ints, out_values: Array,
+) -> None:  # fmt: skip
+    """Copy the observations of some rows to where they start."""
+    for k in range(rows.size):
+        if rows[k] < indptr.size - 1:
+            at = start[k]
+            for n in range(indptr[rows[k]], indptr[rows[k] + 1]):
+                out_index[at] = place[index[n]]
+                out_values[at] = values[n]
+                at += 1

@@ -3,9 +3,8 @@
 t = y - mu - effect of the other side. `Sums` holds all that a row's draw needs. `Table` has the features of every
 place of the other side, and in its last row the zeros that empty slots point to: there `one` is 0, elsewhere 1.
 
-On a GPU a kernel of its own gathers the features of a line and multiplies them on the tensor cores, the sums kept on
-chip: three products of half the digits each, which have the error of single precision. Elsewhere, and with weights, the
-features are gathered first and multiplied by the library.
+On a GPU, in single precision and without weights, a kernel does it (`maxentry.gpu.fused`). Elsewhere the features of a
+block are gathered first and multiplied by the library.
 """
 
 from __future__ import annotations
@@ -17,14 +16,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
-from jax.experimental import pallas as pl
 from jax.sharding import PartitionSpec
 
-from maxentry.gpu.layout import Layout
+from maxentry.gpu.fused import Flat, padded_side, sum_lines
+from maxentry.gpu.layout import FlatRows, Layout
 
 GATHERED_NUMBERS = 4e8  # at a time, over all chains: longer blocks are taken in parts
-LEAST_SIDE = 16  # of a product on the tensor cores
-KERNEL_SHAPE = {16: (64, 1), 32: (32, 1), 64: (32, 4)}  # slots at a time and warps, by the features of a line
 
 
 class DeviceBlock(NamedTuple):
@@ -36,14 +33,15 @@ class DeviceBlock(NamedTuple):
     pieces: Array
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=["blocks", "ids"], meta_fields=["rows"])
+@partial(jax.tree_util.register_dataclass, data_fields=["blocks", "ids", "flat"], meta_fields=["rows"])
 @dataclass(frozen=True)
 class Lines:
-    """One side's observations on a device: blocks of `rows` rows each, then rows without observations."""
+    """One side's observations on a device: blocks of `rows` rows each, then rows without observations; or flat."""
 
     blocks: tuple[DeviceBlock, ...]
     ids: Array  # (m,) the row at each place, which names its random numbers
     rows: tuple[int, ...]
+    flat: Flat | None = None  # for the kernel for GPUs
 
     @classmethod
     def of(cls, layout: Layout, put: Any) -> Lines:
@@ -53,16 +51,24 @@ class Lines:
         )
         return cls(blocks, put(layout.order.rows), layout.rows)
 
+    @classmethod
+    def of_flat(cls, rows: FlatRows, put: Any) -> Lines:
+        """Move rows to the device as the kernel for GPUs reads them."""
+        *spread, more, ids = rows
+        return cls((), put(ids), (), Flat(*(put(a) for a in spread), put(more, True)))
+
     def specs(self, axis: str) -> Lines:
         """How the arrays are spread over an axis of a mesh."""
         here: Any = PartitionSpec(axis)
         shared: Any = PartitionSpec()
-        return Lines((DeviceBlock(here, here, here, shared),) * len(self.blocks), here, self.rows)
+        flat = None if self.flat is None else Flat(*[here] * 6, shared)
+        return Lines((DeviceBlock(here, here, here, shared),) * len(self.blocks), here, self.rows, flat)
 
     def here(self) -> Lines:
         """The part of this device, without the axis of the devices."""
         blocks = tuple(DeviceBlock(b.index[0], b.values[0], b.slots[0], b.pieces) for b in self.blocks)
-        return Lines(blocks, self.ids[0], self.rows)
+        flat = None if self.flat is None else Flat(*(a[0] for a in self.flat[:6]), self.flat.more)
+        return Lines(blocks, self.ids[0], self.rows, flat)
 
 
 class Table(NamedTuple):
@@ -82,22 +88,25 @@ class Sums(NamedTuple):
     w: Array  # (m,)
     t: Array  # (m,)
     tt: Array  # (m,)
+    borders: Array | None = None  # (m, 3, R): the others together, of the kernel for GPUs
 
 
-def row_sums(lines: Lines, table: Table, weights: Array | None, fused: bool, chains: int) -> Sums:
-    """The sums of every row; fused: by the kernel for GPUs."""
+def row_sums(lines: Lines, table: Table, weights: Array | None, chains: int) -> Sums:
+    """The sums of every row."""
+    if lines.flat is not None:
+        return _fused_sums(lines.flat, table)
     parts = []
     for block, rows in zip(lines.blocks, lines.rows, strict=True):
-        sums = _fused_sums(block, table) if fused else _library_sums(block, table, weights, chains)
+        sums = _library_sums(block, table, weights, chains)
         if block.pieces.size:
             add = partial(
                 jax.ops.segment_sum, segment_ids=block.pieces, num_segments=rows, indices_are_sorted=True
             )
-            sums = Sums(*(add(s) for s in sums))
-        parts.append(sums)
+            sums = Sums(*(add(s) for s in sums[:6]))
+        parts.append(sums[:6])
     empty, R = lines.ids.shape[0] - sum(lines.rows), table.F.shape[-1]
     shapes = ((empty, R, R), (empty, R), (empty, R), (empty,), (empty,), (empty,))
-    parts.append(Sums(*(jnp.zeros(shape, table.F.dtype) for shape in shapes)))
+    parts.append(tuple(jnp.zeros(shape, table.F.dtype) for shape in shapes))
     return Sums(*(jnp.concatenate(each) for each in zip(*parts, strict=True)))
 
 
@@ -122,66 +131,19 @@ def _library_sums(block: DeviceBlock, table: Table, weights: Array | None, chain
     each = lines // parts
     whole = parts * each
     stacked = tuple(a[:whole].reshape(parts, each, a.shape[-1]) for a in inputs)
-    sums = Sums(*(s.reshape(whole, *s.shape[2:]) for s in lax.map(of_lines, stacked)))
+    sums = Sums(*(s.reshape(whole, *s.shape[2:]) for s in lax.map(of_lines, stacked)[:6]))
     if whole == lines:
         return sums
     rest = of_lines((block.index[whole:], block.values[whole:], block.slots[whole:]))
-    return Sums(*(jnp.concatenate(pair) for pair in zip(sums, rest, strict=True)))
+    return Sums(*(jnp.concatenate(pair) for pair in zip(sums[:6], rest[:6], strict=True)))
 
 
-def _fused_sums(block: DeviceBlock, table: Table) -> Sums:
-    """The same in one kernel for GPUs, a program for each line; without weights, in single precision."""
-    from jax.experimental.pallas import triton
-
-    R, (lines, width) = table.F.shape[-1], block.index.shape
-    side = max(LEAST_SIDE, 1 << (R - 1).bit_length())
-    F = jnp.pad(table.F, ((0, 0), (0, side - R)))
-    step, warps = KERNEL_SHAPE[side]
-    kernel = partial(sum_line, width=width, step=step, nowhere=len(F) - 1)
-    real = F.dtype
-    ff, borders = pl.pallas_call(
-        kernel,
-        out_shape=(
-            jax.ShapeDtypeStruct((lines, side, side), real),
-            jax.ShapeDtypeStruct((lines, 3, side), real),
-        ),
-        grid=(lines,),
-        compiler_params=triton.CompilerParams(num_warps=warps, num_stages=2),
-        interpret=jax.default_backend() == "cpu",
-    )(block.index, block.values, F, table.one, table.offset)
+def _fused_sums(flat: Flat, table: Table) -> Sums:
+    """The same by the kernel for GPUs; without weights, in single precision. R is padded: see `fused`."""
+    F = jnp.pad(table.F, ((0, 0), (0, padded_side(table.F.shape[1]) - table.F.shape[1])))
+    ff, borders = sum_lines(flat, F, table.one, table.offset)
     w, t, tt = (borders[:, 2, k] for k in range(3))
-    return Sums(ff[:, :R, :R], borders[:, 0, :R], borders[:, 1, :R], w, t, tt)
-
-
-def sum_line(
-    index: Any, values: Any, F: Any, one: Any, offset: Any, ff: Any, borders: Any, *,
-    width: int, step: int, nowhere: int,
-) -> None:  # fmt: skip
-    """Add up one line, `step` slots at a time; the arguments are references to whole arrays."""
-    from jax.experimental.pallas.triton import load
-
-    line, side, real = pl.program_id(0), F.shape[1], F.dtype
-    slot, column = jnp.arange(step), jnp.arange(side)
-    products = None if jax.default_backend() == "cpu" else lax.DotAlgorithmPreset.TF32_TF32_F32_X3
-
-    def add(k: Any, sums: tuple[Array, ...]) -> tuple[Array, ...]:
-        inside, here = k * step + slot < width, pl.ds(k * step, step)
-        j = load(index.at[line, here], mask=inside, other=nowhere)
-        y = load(values.at[line, here], mask=inside, other=0.0)
-        f, w = load(F.at[j[:, None], column[None, :]]), load(one.at[j])
-        t = y * w + load(offset.at[j])
-        ff = lax.dot_general(f, f, (((0,), (0,)), ((), ())), precision=products, preferred_element_type=real)
-        new = ff, jnp.sum(f, 0), jnp.sum(f * t[:, None], 0), jnp.sum(w), jnp.sum(t), jnp.sum(t * t)
-        return tuple(old + more for old, more in zip(sums, new, strict=True))
-
-    zero = jnp.zeros((), real)
-    start = (jnp.zeros((side, side), real), jnp.zeros(side, real), jnp.zeros(side, real), zero, zero, zero)
-    steps = -(-width // step)
-    sums = lax.fori_loop(0, steps, add, start) if steps > 1 else add(0, start)
-    ff[line], borders[line, 0], borders[line, 1] = sums[:3]
-    borders[line, 2] = jnp.where(
-        column == 0, sums[3], jnp.where(column == 1, sums[4], jnp.where(column == 2, sums[5], zero))
-    )
+    return Sums(ff, borders[:, 0], borders[:, 1], w, t, tt, borders)
 
 
 def residuals(lines: Lines, table: Table, own: Array, effect: Array) -> list[Array]:

@@ -8,13 +8,16 @@ after measurements, rows or columns were added.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from maxentry._types import Array, Indices
+from maxentry.engines.cluster import Workers, open_client
 from maxentry.errors import DataError, LabelError, ParameterError, is_choice, is_whole
 from maxentry.gpu.engine import Engine, check_engine, choose_engine
 from maxentry.model.likelihood import DataKind, Likelihood, Noise, kind_words
@@ -27,7 +30,7 @@ from maxentry.posterior.diagnostics import find_movement, watched_entries
 from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, first_latent, name_farthest, standard_units
 from maxentry.posterior.posterior import Posterior
-from maxentry.posterior.rank import RankChoice, check_rank, choose_rank
+from maxentry.posterior.rank import Predict, RankChoice, check_rank, choose_rank
 from maxentry.posterior.schedule import (
     COSTLY,
     MOST_WORK,
@@ -71,6 +74,7 @@ def complete(
     progress: bool | None = None,
     threads: int | None = None,
     engine: Engine = "auto",
+    cluster: Any = None,
     dtype: type[np.floating] = np.float64,
     store: str | PathLike[str] | None = None,
     watch: tuple[Any, Any] | None = None,
@@ -123,8 +127,9 @@ def complete(
     threads: the most threads to use; by default MAXENTRY_THREADS of the environment, or one for each processor.
     engine: "cpu", "gpu" (through JAX: install maxentry[gpu]), or "auto", a GPU where there is one and the problem is
         large. Both sample the same posterior, with other random numbers (docs/gpu.md).
+    cluster: the scheduler of a Dask cluster ("tcp://host:8786", a `Client` or a `LocalCluster`), on whose workers the
+        chains run, those of all ranks and folds that are compared as well. The draws are the same. Not with watch.
     """
-    check_engine(engine)
     kind, levels = find_kind(data, kind, levels, value, row_column)
     observations = Observations.of(
         data, shape=shape, row_labels=row_labels, col_labels=col_labels,
@@ -150,49 +155,51 @@ def complete(
         fit = keep_units(fit, start, observations)
     fit = fit.in_units_of(observations)
     _check_options(observations.shape, rank, fit, sampling, start)
-    draw_store = MEMORY if store is None else FolderStore.create(store)
-    watching = None if watch is None else Watched.from_labels(observations, watch)
-    data, priors_of = fit.data(observations), fit.priors_of(observations.shape)
-    for_chains = np.random.SeedSequence(seed).spawn(2)[1]  # the second, as ever: a given rank keeps its draws
-    if start is not None:
-        choice = start.rank_choice
-        plan, started = restart_chains(start, observations, fit, sampling, for_chains)
-        plan = plan.with_effort(effort)
-    else:
-        choice = _choose_rank(observations, fit, progress, threads, engine) if rank == "auto" else None
-        top = choice.best if choice else int(rank)
-        plan = Sampling.resolve(sampling, observations.shape, observations.n, top)
-        if choice and not isinstance(sampling, Sampling):
-            plan = plan.in_memory(observations.shape, choice.largest)
-        plan = plan.with_effort(effort)
-        ranks = choice.allot(plan.chains) if choice else [top] * plan.chains
-        started = chains.spawn_chains(for_chains, data, ranks, priors_of)
-    where = _place(engine, data, started)
-    watched = None if watching is None else watching.for_chains(len(started))
-    with draw_store.filled():
-        observer = None if watched is None else watched.observer(fit)
-        run = _run(
-            started, data, priors_of, plan, "sampling", progress,
-            threads=threads, dtype=dtype, draw_store=draw_store, observer=observer, engine=where,
-        )  # fmt: skip
-        watched = None if watched is None else watched.select_chains(list(run.places))
-        draws = draws_in_user_units(run, fit)
-        posterior = Posterior(observations, fit, plan, run.chains, draws, choice, run.interrupted, watched)
-        if sampling == "population":
-            posterior = _go_on(
-                posterior, data, priors_of, effort, progress, draw_store,
-                threads=threads, dtype=dtype, engine=where,
+    check_engine(engine, cluster)
+    if cluster is not None and watch is not None:
+        raise ParameterError("watch= follows the sweeps on this machine; leave it or cluster= out")
+    with open_client(cluster) as client:
+        draw_store = MEMORY if store is None else FolderStore.create(store)
+        watching = None if watch is None else Watched.from_labels(observations, watch)
+        data, priors_of = fit.data(observations), fit.priors_of(observations.shape)
+        for_chains = np.random.SeedSequence(seed).spawn(2)[
+            1
+        ]  # the second, as ever: a given rank keeps its draws
+        workers = None if client is None else Workers(client)
+        options = {"threads": threads, "workers": workers, "engine": engine if client is None else "cpu"}
+        if start is not None:
+            choice = start.rank_choice
+            plan, started = restart_chains(start, observations, fit, sampling, for_chains)
+            plan = plan.with_effort(effort)
+        else:
+            choice = _choose_rank(observations, fit, progress, options) if rank == "auto" else None
+            top = choice.best if choice else int(rank)
+            plan = Sampling.resolve(sampling, observations.shape, observations.n, top)
+            if choice and not isinstance(sampling, Sampling):
+                plan = plan.in_memory(observations.shape, choice.largest)
+            plan = plan.with_effort(effort)
+            ranks = choice.allot(plan.chains) if choice else [top] * plan.chains
+            started = chains.spawn_chains(for_chains, data, ranks, priors_of)
+        watched = None if watching is None else watching.for_chains(len(started))
+        with draw_store.filled():
+            observer = None if watched is None else watched.observer(fit)
+            run = _run(
+                started, data, priors_of, plan, "sampling", progress,
+                dtype=dtype, draw_store=draw_store, observer=observer, **options,
             )  # fmt: skip
-        if isinstance(draw_store, FolderStore):
-            draw_store.flush(REST)
-            posterior.save_rest(draw_store)
+            watched = None if watched is None else watched.select_chains(list(run.places))
+            draws = draws_in_user_units(run, fit)
+            posterior = Posterior(
+                observations, fit, plan, run.chains, draws, choice, run.interrupted, watched
+            )
+            if sampling == "population":
+                posterior = _go_on(
+                    posterior, data, priors_of, effort, progress, draw_store, dtype=dtype, **options
+                )
+            if isinstance(draw_store, FolderStore):
+                draw_store.flush(REST)
+                posterior.save_rest(draw_store)
     return posterior
-
-
-def _place(engine: Engine, data: GibbsData, started: Sequence[Chain]) -> Literal["cpu", "gpu"]:
-    """Where these chains run."""
-    n, ranks = data.by_row.values.size, [chain.rank for chain in started]
-    return choose_engine(engine, data, max(ranks), sum(sweep_work(data.shape, n, rank) for rank in ranks))
 
 
 def _go_on(
@@ -295,8 +302,12 @@ def _run(
     plan: Sampling,
     what: str,
     progress: bool | None,
+    engine: Engine,
     **options: Any,
 ) -> chains.ChainRun:
+    n, ranks = data.by_row.values.size, [chain.rank for chain in started]
+    work = sum(sweep_work(data.shape, n, rank) for rank in ranks)
+    options["engine"] = choose_engine(engine, data, max(ranks), work)
     with track(len(started) * plan.sweeps, what, progress) as bar:
         run = chains.run_chains(started, data, priors_of, plan, bar, **options)
     if plan.kind != "population":
@@ -312,8 +323,7 @@ def _choose_rank(
     observations: Observations,
     fit: ModelSpec,
     progress: bool | None,
-    threads: int | None,
-    engine: Engine,
+    options: dict[str, Any],
 ) -> RankChoice:
     """Choose by prediction on the scale of the model, where the noise has one size.
 
@@ -327,6 +337,8 @@ def _choose_rank(
         observations, fit = z, replace(fit, transform=NONE, scales=None)
 
     known: dict[int, tuple[Chain, ...]] = {}  # of each training part, the chains of the rank before
+    workers: Workers | None = options["workers"]
+    shown = progress if workers is None else False  # on a cluster one bar shows all folds
 
     def predict(train: Observations, held: Observations, rank: int, seed: np.random.SeedSequence) -> Any:
         data, priors_of, before = fit.data(train), fit.priors_of(train.shape), known.get(id(train))
@@ -338,10 +350,7 @@ def _choose_rank(
             started = chains.spawn_chains(seed, data, [rank] * plan.chains, priors_of)
         else:
             started = chains.grow_chains(seed, before, data, rank, priors_of)
-        where = _place(engine, data, started)
-        run = _run(
-            started, data, priors_of, plan, f"trying rank {rank}", progress, threads=threads, engine=where
-        )
+        run = _run(started, data, priors_of, plan, f"trying rank {rank}", shown, **options)
         if run.interrupted:
             raise KeyboardInterrupt
         known[id(train)] = run.chains
@@ -351,7 +360,23 @@ def _choose_rank(
         x = posterior.belief.at(held.rows, held.cols)
         return fit.likelihood.log_score(x, fit.statements(held), posterior.answers.law)
 
-    return choose_rank(observations, fit.effects, predict, by_log_score=by_log_score)
+    fold_map = map if workers is None else partial(_map_at_once, workers, progress)
+    return choose_rank(observations, fit.effects, predict, by_log_score=by_log_score, fold_map=fold_map)
+
+
+def _map_at_once(workers: Workers, progress: bool | None, predict: Predict, *parts: Any) -> list[Array]:
+    """Predict all folds of a rank at the same time, their chains on the workers of a cluster."""
+    folds = list(zip(*parts, strict=False))
+    with ThreadPoolExecutor(len(folds)) as pool, track(len(folds), "comparing ranks", progress) as bar:
+        futures = [pool.submit(predict, *fold) for fold in folds]
+        try:
+            for future in as_completed(futures):
+                future.result()
+                bar.advance()
+        except BaseException:
+            workers.stop()
+            raise
+    return [future.result() for future in futures]
 
 
 # Warm starts. New rows and columns start at zero, new Student weights at one and new latent values at what was told,

@@ -1,0 +1,222 @@
+"""Features as numbers: categories as columns of their levels, missing values marked, columns standardised.
+
+F    m x p    `Features.matrix`, the features of m rows (or columns) in p standardised columns
+f_i  p        its row i
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxentry._types import Array, Flags, Indices
+from maxentry.errors import DataError
+from maxentry.features.table import FeatureTable, check_lines, read_features, read_new, read_sparse
+from maxentry.labels import Axis, is_sparse, show
+from maxentry.wording import count, shorten
+
+CONSTANT = 1e-12  # a column that varies by less than this share of its largest value is constant
+VALUE, MISSING = -1, -2  # what a column of the matrix holds, where it is not a level
+
+
+class Encoding(NamedTuple):
+    """How cells become the p columns of the matrix: (x - centre) / scale, with x = fill where nothing is known.
+
+    source: the column of the table; part: VALUE, MISSING (1 where it is missing) or the position of a level.
+    """
+
+    source: Indices
+    part: Indices
+    fill: Array
+    centre: Array
+    scale: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Features of the rows (or columns) of a matrix: what was given, and how it becomes standardised numbers.
+
+    Sparse features stay sparse: they are not centred, and all columns are divided by one number, so that rows have
+    p as their mean sum of squares, like standardised ones. Rare bits stay small.
+    """
+
+    table: FeatureTable
+    encoding: Encoding
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, given: Any, axis: Axis, categories: Iterable[str] = ()) -> Features:
+        """Read features of an axis (see `read_features`), and standardise them."""
+        if isinstance(given, Features):
+            return replace(given, table=check_lines(given.table, axis))
+        table, notes = read_features(given, axis, categories)
+        return cls.standardise(table, axis.name, notes)
+
+    @classmethod
+    def standardise(cls, table: FeatureTable, name: str = "row", notes: Sequence[str] = ()) -> Features:
+        """Find the encoding of a table; columns that are constant are dropped, and said."""
+        encoding = _sparse_encoding(table.cells) if table.is_sparse else _dense_encoding(table)
+        told = [*notes, *_describe(table, encoding)]
+        if not encoding.source.size:
+            raise DataError(f"expected {name} features that vary, got only constant ones.")
+        return cls(table, encoding, tuple(f"{name} features: {note}" for note in told))
+
+    @cached_property
+    def matrix(self) -> Any:
+        """F, m x p: an array, or a CSR matrix of scipy."""
+        e = self.encoding
+        if self.table.is_sparse:
+            kept = self.table.cells[:, e.source]
+            kept.data = kept.data / e.scale[0]
+            return kept
+        raw = _expand(self.table.cells, e.source, e.part)
+        filled = np.where(np.isnan(raw), e.fill, raw)
+        return filled / e.scale - e.centre / e.scale
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the p columns."""
+        return tuple(
+            self._column_name(int(s), int(k))
+            for s, k in zip(self.encoding.source, self.encoding.part, strict=True)
+        )
+
+    def _column_name(self, source: int, part: int) -> str:
+        name, levels = self.table.names[source], self.table.levels[source]
+        if part == MISSING:
+            return f"{name} missing"
+        return name if part == VALUE or levels is None else f"{name}={levels[part]}"
+
+    @property
+    def centre(self) -> Array:
+        """What is subtracted from each column."""
+        return self.encoding.centre
+
+    @property
+    def scale(self) -> Array:
+        """What each column is divided by."""
+        return self.encoding.scale
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """m, p."""
+        return len(self.table), self.encoding.source.size
+
+    def encode(self, new: Any) -> Features:
+        """New rows in the same columns: a frame, a mapping (of one row, or of columns), an array or a sparse matrix.
+
+        Nothing is known of a feature that is not given, and a level that is not known is none of the levels; notes say
+        so.
+        """
+        if self.table.is_sparse or is_sparse(new):
+            table = read_sparse(new) if is_sparse(new) else None
+            if table is None or not self.table.is_sparse or len(table.names) != len(self.table.names):
+                kind = "sparse" if self.table.is_sparse else "dense"
+                got = show(getattr(new, "shape", type(new).__name__))
+                raise DataError(f"expected {kind} features in {len(self.table.names)} columns, got {got}.")
+            return replace(self, table=table, notes=())
+        return self._match(new if isinstance(new, FeatureTable) else read_new(new, self.table))
+
+    def _match(self, new: FeatureTable) -> Features:
+        table = new.match(self.table)
+        strange = [
+            name for name, column in zip(table.names, table.cells.T, strict=True) if np.isinf(column).any()
+        ]
+        absent = [name for name in table.names if name not in new.names]
+        notes = [f"unknown level of {show(name)}: none of its levels" for name in strange]
+        notes += [f"{show(name)} is not given: taken as its mean" for name in absent]
+        return Features(table, self.encoding, tuple(notes))
+
+    def take(self, places: Sequence[int] | Indices) -> Features:
+        """The rows at these places, encoded as they are."""
+        return replace(self, table=self.table.take(places))
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON data, from which `from_json` gives equal features."""
+        encoding = {name: part.tolist() for name, part in self.encoding._asdict().items()}
+        return {"table": self.table.to_json(), **encoding, "notes": list(self.notes)}
+
+    @classmethod
+    def from_json(cls, given: Mapping[str, Any]) -> Features:
+        """Read JSON data."""
+        source, part = (np.array(given[name], dtype=np.int64) for name in ("source", "part"))
+        numbers = (np.array(given[name], dtype=np.float64) for name in ("fill", "centre", "scale"))
+        table = FeatureTable.from_json(given["table"])
+        return cls(table, Encoding(source, part, *numbers), tuple(given["notes"]))
+
+
+def _expand(cells: Array, source: Indices, part: Indices) -> Array:
+    """The columns before they are standardised, NaN where nothing is known."""
+    raw = cells[:, source]
+    hidden = np.isnan(raw)
+    level = part >= 0
+    raw[:, level] = np.where(hidden[:, level], np.nan, raw[:, level] == part[level])
+    raw[:, part == MISSING] = hidden[:, part == MISSING]
+    return raw
+
+
+def _dense_encoding(table: FeatureTable) -> Encoding:
+    parts = [
+        (s, k)
+        for s, levels in enumerate(table.levels)
+        for k in ([VALUE] if levels is None else range(len(levels)))
+    ]
+    parts += [(s, MISSING) for s in _patterns(np.isnan(table.cells))]
+    source, part = np.array(parts, dtype=np.int64).reshape(-1, 2).T
+    raw = _expand(table.cells, source, part)
+    unit = np.nanmax(np.abs(raw), axis=0, initial=0.0)
+    unit = np.where(unit > 0, unit, 1.0)
+    known = ~np.isnan(raw)
+    shares = np.where(known, raw / unit, 0.0)  # of the largest, so that no square is too large
+    mean = shares.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    sd = np.sqrt(np.mean(np.where(known, shares - mean, 0.0) ** 2, axis=0))
+    scale = sd * unit
+    kept = (sd > CONSTANT) & (scale > 0) & np.isfinite(1 / np.where(scale > 0, scale, 1.0))
+    fill = (mean * unit)[kept]
+    return Encoding(source[kept], part[kept], fill, fill.copy(), scale[kept])
+
+
+def _patterns(hidden: Flags) -> list[int]:
+    """The first column of each pattern of missing values that is neither empty nor full."""
+    first: dict[bytes, int] = {}
+    for s, column in enumerate(hidden.T):
+        if column.any() and not column.all():
+            first.setdefault(column.tobytes(), s)
+    return list(first.values())
+
+
+def _sparse_encoding(matrix: Any) -> Encoding:
+    kept = np.unique(matrix.indices[matrix.data != 0]).astype(np.int64)
+    p = kept.size
+    unit = float(np.abs(matrix.data).max(initial=0.0)) or 1.0
+    mean_square = float(((matrix.data / unit) ** 2).sum()) / max(matrix.shape[0] * p, 1)
+    zeros = np.zeros(p)
+    scale = np.full(p, unit * math.sqrt(mean_square))
+    return Encoding(kept, np.full(p, VALUE), zeros, zeros, scale)
+
+
+def _describe(table: FeatureTable, encoding: Encoding) -> list[str]:
+    """What was done to features that are missing or constant."""
+    notes = []
+    if not table.is_sparse:
+        hidden = np.isnan(table.cells).sum(axis=0)
+        holes = np.flatnonzero((hidden > 0) & (hidden < len(table)))
+        if holes.size:
+            some = _list([f"{table.names[j]} ({hidden[j]})" for j in holes])
+            notes.append(f"missing values are taken as the mean of their column, and marked: {some}")
+    lost = sorted({*range(len(table.names))} - {*encoding.source.tolist()})
+    if lost:
+        notes.append(
+            f"{count(len(lost), 'constant feature')} dropped: {_list([table.names[j] for j in lost])}"
+        )
+    return notes
+
+
+def _list(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(shorten(name, 40) for name in names[:5]) + more

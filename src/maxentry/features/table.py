@@ -1,0 +1,396 @@
+"""Features as they are given: read from frames, tables, arrays and sparse matrices, in the order of labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxentry import frames, tables
+from maxentry._types import Array, Indices
+from maxentry.cells import ABSENT, is_empty, lower_text, parse_number
+from maxentry.errors import DataError
+from maxentry.labels import Axis, as_array, check_labels, floats, is_sparse, label_text, show, sparse_triples
+from maxentry.tables import DecimalComma
+from maxentry.wording import as_text, count, shorten
+
+MOST_LEVELS = 1_000  # of a category
+FLAGS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureTable:
+    """What is known of each row (or column), as it was given: numbers, and categories by the position of their level.
+
+    cells: m x q, NaN where nothing is known; or a CSR matrix of numbers.
+    levels: those of each column, None where it holds numbers.
+    """
+
+    names: tuple[str, ...]
+    levels: tuple[tuple[str, ...] | None, ...]
+    cells: Any
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the cells are a sparse matrix."""
+        return is_sparse(self.cells)
+
+    def __len__(self) -> int:
+        return int(self.cells.shape[0])
+
+    def take(self, places: Sequence[int] | Indices) -> FeatureTable:
+        """The lines at these places; nothing is known of a line at -1."""
+        at = np.asarray(places, dtype=np.int64)
+        known = at >= 0
+        if self.is_sparse:
+            from scipy import sparse
+
+            blank = sparse.csr_array((1, self.cells.shape[1]))
+            return replace(self, cells=sparse.vstack([self.cells, blank], format="csr")[at])
+        cells = np.full((at.size, len(self.names)), np.nan)
+        cells[known] = self.cells[at[known]]
+        return replace(self, cells=cells)
+
+    def append(self, other: FeatureTable) -> FeatureTable:
+        """These lines and others below them, in these columns; new levels come after those that are known."""
+        if self.is_sparse or other.is_sparse:
+            from scipy import sparse
+
+            same = self.is_sparse and other.is_sparse and self.cells.shape[1] == other.cells.shape[1]
+            if not same:
+                wanted = f"{'sparse' if self.is_sparse else 'dense'} features in {len(self.names)} columns"
+                raise DataError(f"expected {wanted}, got others in {len(other.names)}.")
+            return replace(self, cells=sparse.vstack([self.cells, other.cells], format="csr"))
+        levels = tuple(
+            None if own is None else tuple(dict.fromkeys([*own, *(other._levels_of(name) or ())]))
+            for name, own in zip(self.names, self.levels, strict=True)
+        )
+        grown = replace(self, levels=levels)
+        return replace(grown, cells=np.vstack([self.cells, other.match(grown).cells]))
+
+    def _levels_of(self, name: str) -> tuple[str, ...] | None:
+        return self.levels[self.names.index(name)] if name in self.names else None
+
+    def match(self, known: FeatureTable) -> FeatureTable:
+        """These lines in the columns of another table: NaN where there is none, `inf` for a level that it lacks."""
+        cells = np.full((len(self), len(known.names)), np.nan)
+        at = {name: j for j, name in enumerate(self.names)}
+        for k, (name, levels) in enumerate(zip(known.names, known.levels, strict=True)):
+            if name not in at:
+                continue
+            own, column = self.levels[at[name]], self.cells[:, at[name]]
+            if levels is None and own is not None:
+                raise DataError(f"expected numbers of the feature {show(name)}, got {show(own[0])}.")
+            if levels is not None:
+                texts = [_level_text(x) if own is None else own[int(x)] for x in column[~np.isnan(column)]]
+                codes = {level: float(code) for code, level in enumerate(levels)}
+                column = column.copy()
+                column[~np.isnan(column)] = [codes.get(text, np.inf) for text in texts]
+            cells[:, k] = column
+        return replace(known, cells=cells)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON data, from which `from_json` gives an equal table."""
+        if self.is_sparse:
+            parts = {name: getattr(self.cells, name).tolist() for name in ("indptr", "indices")}
+            data = self.cells.data
+            ones = bool((data == 1).all())
+            return {"width": self.cells.shape[1], **parts, "data": None if ones else data.tolist()}
+        columns = [[None if math.isnan(x) else x for x in column] for column in self.cells.T.tolist()]
+        levels = [None if own is None else list(own) for own in self.levels]
+        return {"names": list(self.names), "levels": levels, "lines": len(self), "columns": columns}
+
+    @classmethod
+    def from_json(cls, given: Mapping[str, Any]) -> FeatureTable:
+        """Read JSON data."""
+        if "indptr" in given:
+            from scipy import sparse
+
+            ones = given["data"] is None
+            data = np.ones(len(given["indices"])) if ones else np.array(given["data"], dtype=np.float64)
+            shape = (len(given["indptr"]) - 1, given["width"])
+            return _sparse_table(sparse.csr_array((data, given["indices"], given["indptr"]), shape=shape))
+        cells = np.array(given["columns"], dtype=np.float64).reshape(len(given["names"]), given["lines"]).T
+        levels = tuple(None if own is None else tuple(own) for own in given["levels"])
+        return cls(tuple(given["names"]), levels, np.ascontiguousarray(cells))
+
+
+# Reading
+
+
+class Column(NamedTuple):
+    """A column as it was given; a category has levels where its type lists them."""
+
+    name: str
+    cells: Any
+    is_category: bool = False
+    levels: tuple[Any, ...] | None = None
+
+
+class _Given(NamedTuple):
+    """Columns of any source, the labels of their lines (None: only positions), and how a cell is read and named."""
+
+    labels: Sequence[Hashable] | None
+    columns: list[Column]
+    lines: int
+    decimal_comma: DecimalComma = "never"
+    where: Callable[[int], str] = lambda k: f"line {k + 1}"
+
+
+def read_features(
+    given: Any, axis: Axis, categories: Iterable[str] = ()
+) -> tuple[FeatureTable, tuple[str, ...]]:
+    """Read features in the order of an axis, and notes for the one who gave them.
+
+    given: a frame by label (or in order), a table of CSV or Excel, a mapping of columns, a 2-d array or a matrix of
+    scipy.sparse in the order of the axis. categories: columns of text that are categories.
+    """
+    if isinstance(given, FeatureTable):
+        return check_lines(given, axis), ()
+    if is_sparse(given):
+        return check_lines(read_sparse(given), axis), ()
+    named = (categories,) if isinstance(categories, str) else tuple(categories)
+    source = _open(given, axis)
+    _check_names([column.name for column in source.columns], named)
+    table = _read_columns(source, named)
+    return (check_lines(table, axis), ()) if source.labels is None else _align(table, source.labels, axis)
+
+
+def read_new(new: Any, known: FeatureTable) -> FeatureTable:
+    """Read lines in the columns of a known table: those of the same names; an array has all of them in their order."""
+    categories = [name for name, own in zip(known.names, known.levels, strict=True) if own is not None]
+    source = _open(new, Axis("row", 0, None))
+    if not frames.is_frame(new) and not isinstance(new, Mapping | tables.Table):
+        if len(source.columns) != len(known.names):
+            raise DataError(f"expected {len(known.names)} features, got {len(source.columns)}.")
+        named = zip(known.names, source.columns, strict=True)
+        source = source._replace(columns=[column._replace(name=name) for name, column in named])
+    common = [column for column in source.columns if column.name in known.names]
+    if not common:
+        listed = shorten(", ".join(map(show, known.names)), 150)
+        raise DataError(f"expected some of the features {listed}, got none of them.")
+    return _read_columns(source._replace(columns=common), categories)
+
+
+def read_labels(given: Any, axis: str) -> tuple[Hashable, ...]:
+    """The labels in a table or a frame of features, in their order."""
+    source = _open(given, Axis(axis, 0, ()), own=True)
+    if source.labels is None:
+        raise DataError(f"expected features with a column of {axis} labels, got none.")
+    return check_labels(source.labels, axis)
+
+
+def check_lines(table: FeatureTable, axis: Axis) -> FeatureTable:
+    """Return a table of as many lines as the axis has; refuse others."""
+    if len(table) != axis.size:
+        raise DataError(
+            f"expected features of {count(axis.size, axis.name)} in their order, got {len(table)}.",
+            hint="With labels (a frame's index, or a column of labels) any order and number will do.",
+        )
+    if not table.names:
+        raise DataError("expected at least one feature, got none.")
+    return table
+
+
+def _check_names(names: Sequence[str], categories: Sequence[str]) -> None:
+    twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
+    if twice is not None:
+        raise DataError(f"expected features of different names, got {show(twice)} twice.")
+    strange = next((name for name in categories if name not in names), None)
+    if strange is not None:
+        listed = shorten(", ".join(map(show, names)), 150)
+        raise DataError(f"expected categories among the features {listed}, got {show(strange)}.")
+
+
+def _align(
+    table: FeatureTable, labels: Sequence[Hashable], axis: Axis
+) -> tuple[FeatureTable, tuple[str, ...]]:
+    """The lines in the order of the axis; rows without features know nothing, features of unknown rows are left out."""
+    known = {text: i for i, text in enumerate(map(label_text, _labels_of(axis)))}
+    texts = list(map(label_text, check_labels(labels, axis.name)))
+    places = np.full(axis.size, -1)
+    strange = [k for k, text in enumerate(texts) if text not in known]
+    for k, text in enumerate(texts):
+        if text in known:
+            places[known[text]] = k
+    if len(strange) == len(texts):
+        got = show(labels[0]) if len(texts) else "none"
+        example = axis.show(0) if axis.size else "none"
+        raise DataError(
+            f"expected features by {axis.name} label ({example}, ...), got {got}, ... and none of these.",
+            hint="The labels are a frame's index, a column named row or col, or else the first column.",
+        )
+    notes, without = [], np.flatnonzero(places < 0)
+    if strange:
+        some = ", ".join(show(labels[k]) for k in strange[:3]) + (", ..." if len(strange) > 3 else "")
+        notes.append(f"features of {count(len(strange), f'unknown {axis.name}')} are left out: {some}")
+    if without.size:
+        some = ", ".join(axis.show(i) for i in without[:3]) + (", ..." if without.size > 3 else "")
+        notes.append(f"{count(int(without.size), axis.name)} without features: {some}")
+    return table.take(places), tuple(notes)
+
+
+def _labels_of(axis: Axis) -> Sequence[Hashable]:
+    return range(axis.size) if axis.labels is None else axis.labels
+
+
+def _open(given: Any, axis: Axis, *, own: bool = False) -> _Given:
+    """The columns of a source, and its labels; own: the first column has the labels, known or not."""
+    if isinstance(given, tables.Table):
+        columns = [Column(name, cells) for name, cells in zip(given.names, given.columns, strict=True)]
+        source = _Given(None, columns, given.n, given.decimal_comma, given.where)
+        return _split_labels(source, axis, own=own or bool(given.lines))
+    if frames.is_frame(given):
+        return _open_frame(given, axis, own)
+    if isinstance(given, Mapping):
+        return _open(tables.read(given), axis, own=own)
+    array = as_array(given)
+    if array.ndim != 2:
+        raise DataError(
+            f"expected features as a frame, a 2-d array or a sparse matrix, got {array.ndim} dimensions "
+            f"({type(given).__name__})."
+        )
+    columns = [Column(str(j), array[:, j]) for j in range(array.shape[1])]
+    return _Given(None, columns, array.shape[0])
+
+
+def _open_frame(given: Any, axis: Axis, own: bool) -> _Given:
+    with frames.foreign_code("a frame of features", given):
+        opened = frames.open_frame(given)
+        series = [opened.column(j) for j in range(len(opened.names))]
+        kinds = [frames.categories(column) for column in series]
+        cells = [frames.to_cells(column) for column in series]
+        labels = frames.index_labels(opened.index)
+    columns = [
+        Column(as_text(name), cell, *kind)
+        for name, cell, kind in zip(opened.names, cells, kinds, strict=True)
+    ]
+    lines = len(cells[0]) if cells else len(labels or ())
+    source = _Given(labels, columns, lines)
+    return source if labels is not None else _split_labels(source, axis, own=own)
+
+
+def _split_labels(source: _Given, axis: Axis, *, own: bool) -> _Given:
+    """The column of labels apart: the one named row or col, else the first where it holds labels of the axis."""
+    usual = ("row", "row_label") if axis.name == "row" else ("col", "column", "col_label")
+    named = [j for j, column in enumerate(source.columns) if column.name.strip().lower() in usual]
+    first = source.columns[0] if source.columns else None
+    at = named[0] if named else None
+    if at is None and first is not None and (own or _is_label(first, axis, len(source.columns) == 1)):
+        at = 0
+    if at is None:
+        return source
+    labels = [x.item() if isinstance(x, np.generic) else x for x in source.columns[at].cells]
+    rest = [column for j, column in enumerate(source.columns) if j != at]
+    return source._replace(labels=labels, columns=rest)
+
+
+def _is_label(column: Column, axis: Axis, alone: bool) -> bool:
+    """Whether at least half of the cells, or of the axis, are labels of the axis; or the cells are distinct text."""
+    if column.name in frames.UNNAMED:
+        return True
+    if axis.labels is None or alone:
+        return False
+    texts = [label_text(x) for x in column.cells if not frames.is_missing(x)]
+    known = {*map(label_text, axis.labels)}
+    found = len(known.intersection(texts))
+    distinct_text = len({*texts}) == len(texts) > 0 and all(isinstance(x, str) for x in column.cells)
+    return 2 * found >= min(len(known), max(len(texts), 1)) or (distinct_text and not column.is_category)
+
+
+def _read_columns(source: _Given, categories: Sequence[str]) -> FeatureTable:
+    read = [_read_column(column, source, column.name in categories) for column in source.columns]
+    if not read:
+        raise DataError("expected at least one feature, got none.")
+    cells = np.column_stack([cells for cells, _ in read])
+    return FeatureTable(tuple(column.name for column in source.columns), tuple(own for _, own in read), cells)
+
+
+def _read_column(column: Column, source: _Given, declared: bool) -> tuple[Array, tuple[str, ...] | None]:
+    """The cells of a column as numbers, and its levels where it is a category."""
+
+    def where(k: int) -> str:
+        return f"feature {show(column.name)}, {source.where(k)}"
+
+    cells = column.cells
+    if declared or column.is_category:
+        return _read_category(column)
+    array = as_array(cells) if isinstance(cells, np.ndarray) else None
+    if array is not None and array.dtype != object:
+        numbers = floats(array, where)
+    else:
+        numbers = np.array([_read_cell(x, column.name, source, k) for k, x in enumerate(cells)], dtype=float)
+    wrong = np.flatnonzero(np.isinf(numbers))
+    if wrong.size:
+        raise DataError(f"{where(int(wrong[0]))}: expected a finite number, got {numbers[wrong[0]]}.")
+    return numbers, None
+
+
+def _read_cell(cell: Any, name: str, source: _Given, k: int) -> float:
+    text = lower_text(cell) if isinstance(cell, str) else ""
+    if is_empty(cell) or text in ABSENT:
+        return float("nan")
+    if text in FLAGS:
+        return FLAGS[text]
+    quoted = shorten(show(name), 40)
+    place = f"feature {quoted}, {source.where(k)}"
+    try:
+        number = parse_number(cell, place, source.decimal_comma)
+    except DataError as error:
+        if not isinstance(cell, str) or not any(c.isalpha() for c in cell):  # 1,5 with a comma, a date
+            raise
+        raise DataError(
+            f"{place}: expected a number, got the text {shorten(show(cell), 40)}.",
+            code="text_feature",
+            hint=f"If {quoted} is a category, declare it (categories=[{quoted}], or a column of type "
+            "category); else leave it out.",
+            feature=name,
+        ) from error
+    return float("nan") if number is None else number
+
+
+def _level_text(x: Any) -> str:
+    return label_text(x.item() if isinstance(x, np.generic) else x)
+
+
+def _read_category(column: Column) -> tuple[Array, tuple[str, ...]]:
+    """Positions of levels: those that the type lists, else those that occur, in order."""
+    texts = [None if is_empty(x) else _level_text(x) for x in column.cells]
+    listed = {text: None for text in texts if text is not None}
+    levels = sorted(listed) if column.levels is None else [_level_text(x) for x in column.levels]
+    levels = list(dict.fromkeys(levels))
+    if len(levels) > MOST_LEVELS:
+        raise DataError(
+            f"expected at most {MOST_LEVELS} levels of the category {show(column.name)}, got {len(levels)}.",
+            hint="Leave it out, or give features as a sparse matrix.",
+        )
+    codes = {level: float(code) for code, level in enumerate(levels)}
+    return np.array([np.nan if text is None else codes[text] for text in texts], dtype=float), tuple(levels)
+
+
+def read_sparse(given: Any) -> FeatureTable:
+    """Read a matrix of scipy.sparse: what is stored are finite numbers, what is not is 0."""
+    from scipy import sparse
+
+    if given.ndim != 2:
+        raise DataError(f"expected a sparse matrix of features, got {given.ndim} dimensions.")
+    rows, cols, values = sparse_triples(given)
+    numbers = floats(values, lambda k: f"row {rows[k]}, column {cols[k]} of the features")
+    if not np.isfinite(numbers).all():
+        k = int(np.argmin(np.isfinite(numbers)))
+        raise DataError(
+            f"expected finite numbers in sparse features, got {numbers[k]} at row {rows[k]}, column {cols[k]}.",
+            hint="What is not stored is 0; give dense features where some are missing.",
+        )
+    matrix = sparse.coo_array((numbers, (rows, cols)), shape=given.shape).tocsr()  # sums duplicates
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    return _sparse_table(matrix)
+
+
+def _sparse_table(matrix: Any) -> FeatureTable:
+    p = matrix.shape[1]
+    return FeatureTable(tuple(map(str, range(p))), (None,) * p, matrix)
