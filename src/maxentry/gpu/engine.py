@@ -5,6 +5,7 @@ JAX is imported when it is needed, by `maxentry.gpu.device`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Literal
 
@@ -14,7 +15,7 @@ from maxentry.wording import show
 
 Engine = Literal["auto", "cpu", "gpu"]
 LARGEST_RANK = 64
-WORTH = 3e7  # multiplications of a sweep of all chains from which a GPU is faster (benchmarks/gpu.md)
+WORTH = 5e7  # multiplications of a sweep of all chains from which a GPU is faster (benchmarks/gpu.md)
 
 
 def check_engine(name: object, cluster: object = None) -> None:
@@ -25,7 +26,7 @@ def check_engine(name: object, cluster: object = None) -> None:
         raise ParameterError("the workers of cluster= have no engine='gpu'; leave one of them out")
 
 
-def why_not(data: GibbsData, rank: int) -> str | None:
+def why_not(data: GibbsData, ranks: Sequence[int]) -> str | None:
     """Return what of this problem the GPU cannot do, as the end of a sentence; None where it can do all."""
     if data.limits is not None or data.likelihood.is_special:
         return f"takes plain numbers, and these are {data.likelihood}"
@@ -33,26 +34,27 @@ def why_not(data: GibbsData, rank: int) -> str | None:
         return "takes measurements without standard errors or deviations of entries"
     if data.likelihood.by_line:
         return f"has noise='gaussian' and 'student', got noise={data.likelihood.noise!r}"
-    if rank > LARGEST_RANK:
-        return f"has ranks up to {LARGEST_RANK}, got {rank}"
+    for rank in ranks:
+        if not 1 <= rank <= LARGEST_RANK:
+            return f"has ranks from 1 to {LARGEST_RANK}, got {rank} (rank='auto' tries 0)"
     return None
 
 
-def choose_engine(wish: Engine, data: GibbsData, rank: int, work: float) -> Literal["cpu", "gpu"]:
+def choose_engine(wish: Engine, data: GibbsData, ranks: Sequence[int], work: float) -> Literal["cpu", "gpu"]:
     """Return where to run: "auto" takes a GPU where there is one, it can do the problem, and work is plenty.
 
     work: multiplications of a sweep of all chains.
     """
     if wish == "cpu":
         return "cpu"
-    reason = why_not(data, rank)
+    reason = why_not(data, ranks)
     if wish == "auto":
         good = reason is None and work >= WORTH and find_spec("jax") is not None
         return "gpu" if good and _has_gpu() else "cpu"
     if reason is not None:
         raise ParameterError(f"engine='gpu' {reason}; leave engine= out, or use engine='cpu'")
     if find_spec("jax") is None:
-        raise ParameterError("engine='gpu' needs JAX; install maxentry[gpu], or use engine='cpu'")
+        raise ParameterError("engine='gpu' needs JAX: pip install 'jax[cuda13]'; or use engine='cpu'")
     import jax
 
     if not _has_gpu() and jax.config.jax_platforms != "cpu":  # type: ignore[attr-defined]

@@ -73,7 +73,7 @@ def complete(
     seed: int | None = None,
     progress: bool | None = None,
     threads: int | None = None,
-    engine: Engine = "auto",
+    engine: Engine = "cpu",
     cluster: Any = None,
     dtype: type[np.floating] = np.float64,
     store: str | PathLike[str] | None = None,
@@ -125,8 +125,8 @@ def complete(
     seed: the same seed gives the same draws, whatever the number of threads.
     progress: show a progress bar; by default on a terminal only.
     threads: the most threads to use; by default MAXENTRY_THREADS of the environment, or one for each processor.
-    engine: "cpu", "gpu" (through JAX: install maxentry[gpu]), or "auto", a GPU where there is one and the problem is
-        large. Both sample the same posterior, with other random numbers (docs/gpu.md).
+    engine: "cpu", "gpu" (through JAX, which you install), or "auto", a GPU where there is one and the problem is
+        large. Both sample the same posterior, with other random numbers ("A GPU" in docs/large.md).
     cluster: the scheduler of a Dask cluster ("tcp://host:8786", a `Client` or a `LocalCluster`), on whose workers the
         chains run, those of all ranks and folds that are compared as well. The draws are the same. Not with watch.
     """
@@ -166,7 +166,11 @@ def complete(
             1
         ]  # the second, as ever: a given rank keeps its draws
         workers = None if client is None else Workers(client)
-        options = {"threads": threads, "workers": workers, "engine": engine if client is None else "cpu"}
+        options: dict[str, Any] = {
+            "threads": threads,
+            "workers": workers,
+            "engine": engine if client is None else "cpu",
+        }
         if start is not None:
             choice = start.rank_choice
             plan, started = restart_chains(start, observations, fit, sampling, for_chains)
@@ -307,7 +311,7 @@ def _run(
 ) -> chains.ChainRun:
     n, ranks = data.by_row.values.size, [chain.rank for chain in started]
     work = sum(sweep_work(data.shape, n, rank) for rank in ranks)
-    options["engine"] = choose_engine(engine, data, max(ranks), work)
+    options["engine"] = choose_engine(engine, data, ranks, work)
     with track(len(started) * plan.sweeps, what, progress) as bar:
         run = chains.run_chains(started, data, priors_of, plan, bar, **options)
     if plan.kind != "population":
