@@ -57,7 +57,8 @@ def write(result):
         ),
         f"Posterior means of {ratings['difference']['entries']:,} held-out entries differ by "
         f"{ratings['difference']['root mean square in Monte Carlo errors']:.2f} Monte Carlo errors (root mean "
-        f"square; 1 is expected), {100 * ratings['difference']['beyond 2 of them']:.1f}% by more than 2 (4.6% are expected).",
+        f"square; 1 is expected), {100 * ratings['difference']['beyond 2 of them']:.1f}% by more than 2 (4.6% are "
+        "expected).",
         "## First use",
         f"A small fit takes {first['nothing compiled']:.0f} s where nothing is compiled, and "
         f"{first['in a new process']:.0f} s in a new process, which finds what the first one compiled.",

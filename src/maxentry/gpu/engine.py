@@ -30,6 +30,8 @@ def why_not(data: GibbsData, ranks: Sequence[int]) -> str | None:
     """Return what of this problem the GPU cannot do, as the end of a sentence; None where it can do all."""
     if data.limits is not None or data.likelihood.is_special:
         return f"takes plain numbers, and these are {data.likelihood}"
+    if data.bases:
+        return "has no features of rows or columns"
     if data.errors is not None:
         return "takes measurements without standard errors or deviations of entries"
     if data.likelihood.by_line:
