@@ -51,7 +51,7 @@ def write(result):
         table(
             ["engine", "RMSE", "coverage of 90% intervals", "noise sd"],
             [
-                [e, f"{ratings[e]['rmse']:.4f}", f"{ratings[e]['coverage of 90%']:.4f}", f"{ratings[e]['noise sd']:.4f}"]
+                [e, *(f"{ratings[e][k]:.4f}" for k in ("rmse", "coverage of 90%", "noise sd"))]
                 for e in ("gpu", "cpu")
             ],
         ),
