@@ -127,7 +127,7 @@ def test_posterior_means_are_those_of_the_processor(noise):
     Y = matrix()
     ours, theirs = (fit(Y, sampling=plan, engine=where, noise=noise) for where in ("gpu", "cpu"))
     assert agree(ours, theirs, 1.4)
-    shifted = fit(Y + 1.0 * (np.arange(20) == 3), sampling=plan, engine="cpu", noise=noise)
+    shifted = fit(Y + 1.0, sampling=plan, engine="cpu", noise=noise)
     assert not agree(ours, shifted, 1.4)
 
 
