@@ -115,7 +115,11 @@ def test_weights_of_a_ranking_count_in_the_average() -> None:
     ("given", "error", "message"),
     [
         ({"row": "nobody"}, LabelError, r"'nobody'. Add it first \(add_rows"),
-        ({"row": 3, "plates": "rows"}, ParameterError, "either a row or limits of the batch, got row and plates"),
+        (
+            {"row": 3, "plates": "rows"},
+            ParameterError,
+            "either a row or limits of the batch, got row and plates",
+        ),
         ({"row": 3, "per_col": 1}, ParameterError, "got row and per_col"),
         ({"about": "average"}, ParameterError, "a row with about='average', got none"),
         ({"row": 3, "about": "all"}, ParameterError, "'row' or 'average', got 'all'"),

@@ -140,7 +140,8 @@ def _choose_of_row(
     )
     problem = whole.row_alone(i)
     if not problem.available(np.zeros(1, dtype=np.int64), np.arange(state.shape[1])).any():
-        return Batch.none(f"no entry of row {name} is left to ask for, or within the budget.")
+        within = "" if state.settings.budget is None else " within the budget"
+        return Batch.none(f"no entry of row {name} is left to ask for{within}.")
     rng, criterion, belief = derive_rng(state.settings.seed, CHOICE, state.version), how, None
     if posterior is None:
         measured = whole.observed.joined(whole.pending)
