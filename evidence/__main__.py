@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evidence import cluster, datasets, report
+from evidence import datasets, report
 from evidence.claims import Claim, judge_claims
 from evidence.paper import FIGURES, figure_cells
 from evidence.strategies import STRATEGIES, get_strategy
@@ -54,8 +54,8 @@ Quick = Annotated[bool, option("--quick", help="The same in small, in under a mi
 
 @app.callback()
 def main(ctx: typer.Context) -> None:
-    """Give `compare` all strategies, and a cluster."""
-    ctx.obj = compare.Extension(STRATEGIES, cluster.connect)
+    """Give `compare` all strategies."""
+    ctx.obj = compare.Extension(STRATEGIES)
 
 
 @app.command(epilog=f"{WAYS}\n\nJSON: {compare.FACTS}, and claims ({', '.join(Claim._fields)}).")
@@ -67,7 +67,7 @@ def paper(
     strategy: compare.Strategies = None,
     out: compare.Folder = None,
     workers: compare.Workers = None,
-    dask: compare.Dask = None,
+    cluster: options.Cluster = None,
     report_only: compare.Report = False,
     any_code: compare.AnyCode = False,
     progress: compare.Progress = None,
@@ -80,7 +80,7 @@ def paper(
         figure or (), replicates or (2 if quick else 10), quick=quick, strategies=strategy or ()
     )
     study = compare.Study(
-        cells, compare.default_folder(out, "paper", quick), workers, compare.choose_engine(ctx, dask), progress,
+        cells, compare.default_folder(out, "paper", quick), workers, compare.choose_engine(cluster), progress,
         any_code, report_only, as_json, quick,
     )  # fmt: skip
     _warn_about_strategies(strategy or (), cells)
@@ -104,7 +104,7 @@ def suite(
     quick: Quick = False,
     out: compare.Folder = None,
     workers: compare.Workers = None,
-    dask: compare.Dask = None,
+    cluster: options.Cluster = None,
     report_only: compare.Report = False,
     any_code: compare.AnyCode = False,
     progress: compare.Progress = None,
@@ -113,7 +113,7 @@ def suite(
     """Compare all strategies on simulated and real matrices."""
     cells = suite_cells(matrix or (), strategy or (), replicates or (2 if quick else 10), quick=quick)
     study = compare.Study(
-        cells, compare.default_folder(out, "suite", quick), workers, compare.choose_engine(ctx, dask), progress,
+        cells, compare.default_folder(out, "suite", quick), workers, compare.choose_engine(cluster), progress,
         any_code, report_only, as_json, quick,
     )  # fmt: skip
     _warn_about_strategies(strategy or (), cells)

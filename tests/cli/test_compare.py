@@ -210,7 +210,7 @@ def test_a_file_name_that_is_no_text_is_read_all_the_same(engine: dict, my_csv: 
         (["my.csv", "--initial", "90", "--budget", "9"], "to leave known entries to judge by"),
         (["my.csv", "--strategy", "best"], "Expected one of the strategies"),
         (["my.csv", "--strategy", "oboe"], "Expected one of the strategies uniform, balanced, "),
-        (["my.csv", "--dask", "tcp://a:1"], "In a checkout of maxentry, run: python -m evidence compare"),
+        (["my.csv", "--cluster", "nowhere"], "No Dask scheduler at nowhere (like tcp://host:8786)"),
         (
             ["my.csv", "--strategy", "uniform"],
             "Expected a strategy to compare with uniform, got only uniform.",

@@ -37,8 +37,8 @@ CELLS = [Cell(case, BASELINE, seed) for seed in range(5)]
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is born deaf to it
     import evidence.__main__ as command
-    from evidence import cluster
     from maxentry.compare.report import Outputs
+    from maxentry.engines import cluster
 
     cluster.PATIENCE_S = 120.0  # on a busy machine
     command.figure_cells = lambda *_, **__: CELLS

@@ -144,7 +144,7 @@ def test_data_are_asked_for_before_the_workers_start(monkeypatch: pytest.MonkeyP
         (["paper", "--figure", "sim31"], "Expected figures among sim30"),
         (["paper", "--strategy", "best"], "Expected one of the strategies"),
         (["paper", "--strategy", "oboe"], "None of these strategies can run on this matrix."),
-        (["paper", "--figure", "sim30", "--dask", "nowhere"], "No Dask scheduler at nowhere (like tcp://host:8786)"),
+        (["paper", "--figure", "sim30", "--cluster", "nowhere"], "No Dask scheduler at nowhere (like tcp://host:8786)"),
         (["suite", "--matrix", "mine"], "; SAT11, log s; SAT20, log s; Jester; "),
         (["suite", "--matrix", "sim30", "--strategy", "oboe"], "None of these strategies can run on this matrix."),
         (["data", "mine"], "Expected the name of a data set"),

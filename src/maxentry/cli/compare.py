@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,9 +44,6 @@ Workers = Annotated[
 Folder = Annotated[
     str | None, option("--output", "-o", metavar="FOLDER", help="Where results, figures and the report go.")
 ]
-Dask = Annotated[
-    str | None, option("--dask", metavar="ADDRESS", help="Send the runs to a Dask cluster: tcp://host:8786.")
-]
 Report = Annotated[bool, option("--report", help="Run nothing: report on what is in the folder.")]
 AnyCode = Annotated[
     bool, option("--any-code", help="Accept results of other versions of maxentry's numerics too.")
@@ -57,10 +54,9 @@ Progress = Annotated[
 
 
 class Extension(NamedTuple):
-    """More strategies and an engine for `compare`, as the context's object: the repository's studies have them."""
+    """More strategies for `compare`, as the context's object: the repository's studies have them."""
 
     strategies: Sequence[Strategy]
-    dask: Callable[[str], Engine]
 
 
 commands = typer.Typer()
@@ -111,7 +107,7 @@ def compare(
     names: options.Names = None,
     out: Folder = None,
     workers: Workers = None,
-    dask: Dask = None,
+    cluster: options.Cluster = None,
     report: Report = False,
     any_code: AnyCode = False,
     progress: Progress = None,
@@ -139,7 +135,7 @@ def compare(
     if not force:
         _refuse_other_files(folder)
     study = Study(
-        cells, folder, workers, choose_engine(ctx, dask), progress, any_code, report, as_json, quick,
+        cells, folder, workers, choose_engine(cluster), progress, any_code, report, as_json, quick,
     )  # fmt: skip
     sizes = _say_sizes(cells, as_json)
     runs = study.run()
@@ -153,14 +149,13 @@ def compare(
     study.exit_on_failures()
 
 
-def choose_engine(ctx: typer.Context, dask: str | None) -> Engine | None:
-    """Return the engine of a Dask cluster, if its address is given and the repository's studies are there."""
-    if dask is None:
+def choose_engine(cluster: str | None) -> Engine | None:
+    """Return the engine of a Dask cluster, if its address is given."""
+    if cluster is None:
         return None
-    if ctx.obj is None:
-        raise ParameterError(f"--dask needs the repository. {where_to_find('compare')}")
-    extension: Extension = ctx.obj
-    return extension.dask(dask)
+    from maxentry.compare.runner import run_on_cluster
+
+    return run_on_cluster(cluster)
 
 
 def where_to_find(study: str) -> str:

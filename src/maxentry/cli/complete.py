@@ -247,6 +247,7 @@ def complete(
     force: options.Force = False,
     verbose: options.Verbose = False,
     form: options.OutputFormat = None,
+    cluster: options.Cluster = None,
     as_json: options.Json = False,
     **model: Any,
 ) -> None:
@@ -265,7 +266,7 @@ def complete(
     matrix = inputs.read_matrix(data, names, se, words, sheet)
     observations = Observations.from_triples(**matrix.triples())
     with output.show_warnings():
-        completed = run_complete(observations, **settings)
+        completed = run_complete(observations, cluster=cluster, **settings)
     write_posterior(
         completed, out, form, wide=wide, what=what, level=level, measured=measured, as_json=as_json, save=save,
         force=force, verbose=verbose, corner=matrix.corner,

@@ -113,6 +113,9 @@ Measured = Annotated[
 Save = Annotated[
     str | None, option("--save", metavar="FILE.npz", help="Keep the posterior, for Posterior.load.")
 ]
+Cluster = Annotated[
+    str | None, option("--cluster", metavar="ADDRESS", help="Run on a Dask cluster: tcp://host:8786.")
+]
 Verbose = Annotated[bool, option("--verbose", "-v", help="Say on stderr how the sampling went, in full.")]
 
 

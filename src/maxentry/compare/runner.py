@@ -30,6 +30,7 @@ from maxentry.campaign.policy import Batch, next_batch
 from maxentry.campaign.settings import WITHOUT_MODEL
 from maxentry.compare.scenario import LAW, Cell, Estimates, Policy, Truth
 from maxentry.compare.store import Look, Run, Store
+from maxentry.engines.cluster import open_client, submit_tasks
 from maxentry.errors import MaxentryError, MissingDependencyError, NothingToAskError, ParameterError
 from maxentry.progress import track
 
@@ -301,6 +302,28 @@ def _check_law(run: Run) -> None:
             f"expected workers with the same version as this process (law {LAW}), got a result of law {run.law}. It is "
             "stored as such; the other runs were stopped."
         )
+
+
+def run_on_cluster(cluster: Any) -> Engine:
+    """Return an engine that runs cells on a Dask cluster: its scheduler's address, such as tcp://host:8786."""
+
+    def run(cells: Sequence[Cell]) -> Outcomes:
+        with open_client(cluster) as client:
+            for k, future in submit_tasks(client, perform, cells):
+                yield k, _outcome(cells[k], future)
+
+    return run
+
+
+def _outcome(cell: Cell, future: Any) -> Run | Failure:
+    """Return the outcome of a cell, or why our function was not even reached: no maxentry there, a dead worker."""
+    if future.status not in ("finished", "error"):
+        return Failure.from_cell(cell, f"on the cluster: the run was {future.status}")
+    try:
+        outcome: Run | Failure = future.result()
+    except Exception as error:  # of the cell, of a worker that died with the result, or of the scheduler
+        return Failure.from_cell(cell, f"on the cluster: {type(error).__name__}: {error}")
+    return outcome
 
 
 # In processes on this machine, through joblib's loky

@@ -5,7 +5,7 @@ standardisation.
 
 A chain has a thread of its own, or a `ThreadTeam` where there are more threads than chains. The compiled sweeps release
 the interpreter. Between two calls of them a chain reports progress and checks whether it should stop; an interrupted
-run keeps the draws of every chain so far.
+run keeps the draws of every chain so far. With `workers=`, chains run on a Dask cluster instead.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from maxentry._io import max_threads
 from maxentry._types import Array
+from maxentry.engines.cluster import Workers, is_cancelled
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
 from maxentry.labels import place
@@ -221,11 +222,13 @@ def run_chains(
     draw_store: DrawStore = MEMORY,
     observer: StateObserver | None = None,
     plain: bool = False,
+    workers: Workers | None = None,
 ) -> ChainRun:
     """Run every chain: anneal, settle, then store draws. Ctrl-C keeps the draws so far.
 
     observer(c, states): called by the thread of chain c with every state after settling, stored or not.
     plain: anneal on the path without aligned effects (docs/mathematics.md).
+    workers: of a Dask cluster, on which the chains run; the draws are the same. No observer then.
     """
     compiling_notice([kernel.run_sweeps])
     lead, (m1, m2), rank = (len(chains), sampling.draws), data.shape, max(chain.rank for chain in chains)
@@ -234,42 +237,105 @@ def run_chains(
     n_scalars = kernel.N_SCALARS + data.likelihood.n_cuts
     buffers = DrawBuffers(left, right, row, col, np.empty((*lead, n_scalars)))
     done = [0] * len(chains)  # draws of each chain so far
-    stop = threading.Event()
-    threads = threads or max_threads()
-    each = max(1, threads // len(chains))
-
-    def work(c: int) -> Chain:
-        chain, mine = chains[c], buffers.at(c)
-        try:
-            with _thread_team(each, data, chain.rank) as team:
-                return _run_chain(
-                    chain,
-                    data,
-                    priors(chain.rank),
-                    sampling,
-                    mine,
-                    done,
-                    c,
-                    stop,
-                    progress,
-                    team,
-                    observer,
-                    plain,
-                )
-        except (ZeroDivisionError, FloatingPointError):
-            raise ParameterError(
-                "the priors and the values must be of like size for double precision; rescale one of them"
-            ) from None
-
-    with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(work, c) for c in range(len(chains))]
-        interrupted = _wait(futures, stop)
-    ends = [None if future.cancelled() or future.exception() else future.result() for future in futures]
+    job = ChainJob(data, sampling, plain)
+    try:
+        if workers is not None:
+            ends, interrupted = _run_on_cluster(workers, job, chains, priors, buffers, done, progress)
+        else:
+            ends, interrupted = _run_in_threads(
+                job, chains, priors, buffers, done, progress, threads or max_threads(), observer
+            )
+    except (ZeroDivisionError, FloatingPointError):
+        raise ParameterError(
+            "the priors and the values must be of like size for double precision; rescale one of them"
+        ) from None
     last = tuple(end or chain for end, chain in zip(ends, chains, strict=True))
     run = ChainRun(last, buffers, tuple(range(len(chains))), interrupted, draw_store)
     if not interrupted:
         return run
     return _salvage_draws(run, [n if end else 0 for n, end in zip(done, ends, strict=True)])
+
+
+class ChainJob(NamedTuple):
+    """What all chains of a run share: the data, the length of the run, and the path on which they anneal."""
+
+    data: GibbsData
+    sampling: Sampling
+    plain: bool
+
+
+class StopFlag(Protocol):
+    """Says whether a chain should stop."""
+
+    def is_set(self) -> bool:
+        """Whether to stop now."""
+
+
+def _run_in_threads(
+    job: ChainJob, chains: Sequence[Chain], priors: PriorsOf, buffers: DrawBuffers, done: list[int],
+    progress: Progress, threads: int, observer: StateObserver | None,
+) -> tuple[list[Chain | None], bool]:  # fmt: skip
+    """Run each chain in a thread of its own; return their ends, and whether they were interrupted."""
+    stop = threading.Event()
+    each = max(1, threads // len(chains))
+
+    def work(c: int) -> Chain:
+        chain, report = chains[c], partial(_report, progress, done, c)
+        with _thread_team(each, job.data, chain.rank) as team:
+            watch = None if observer is None else partial(observer, c)
+            return _run_chain(job, chain, priors(chain.rank), buffers.at(c), stop, report, team, watch)
+
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(work, c) for c in range(len(chains))]
+        interrupted = _wait(futures, stop)
+    ends = [None if future.cancelled() or future.exception() else future.result() for future in futures]
+    return ends, interrupted
+
+
+def _report(progress: Progress, done: list[int], c: int, sweeps: int, draws: int) -> None:
+    """Count sweeps, and the draws of chain c so far."""
+    done[c] = draws
+    progress.advance(sweeps)
+
+
+def _run_on_cluster(
+    workers: Workers, job: ChainJob, chains: Sequence[Chain], priors: PriorsOf, buffers: DrawBuffers, done: list[int],
+    progress: Progress,
+) -> tuple[list[Chain | None], bool]:  # fmt: skip
+    """Run each chain as a task of a Dask cluster; Ctrl-C keeps the chains that have come back."""
+    ends: list[Chain | None] = [None] * len(chains)
+    tasks = [(chain, priors(chain.rank), buffers.left.dtype.type) for chain in chains]
+    try:
+        for c, (end, draws) in workers.run(run_chain_there, tasks, job):
+            for array, new in zip(buffers.at(c), draws, strict=True):
+                array[..., : new.shape[-1]] = new
+            ends[c], done[c] = end, job.sampling.draws
+            progress.advance(job.sampling.sweeps)
+    except KeyboardInterrupt:
+        return ends, True
+    return ends, False
+
+
+class TaskFlag:
+    """Tells a chain on a cluster's worker to stop when its task is cancelled."""
+
+    def is_set(self) -> bool:
+        """Whether the task was cancelled."""
+        return is_cancelled()
+
+
+def run_chain_there(
+    job: ChainJob, task: tuple[Chain, Priors, type[np.floating]]
+) -> tuple[Chain, DrawBuffers]:
+    """Run one chain on a cluster's worker, with one thread; return its end and its draws."""
+    chain, priors, dtype = task
+    (m1, m2), n = job.data.shape, job.sampling.draws
+    shapes = (n, m1, chain.rank), (n, m2, chain.rank), (n, m1), (n, m2)
+    left, right, row, col = (np.zeros(shape, dtype) for shape in shapes)
+    scalars = np.empty((n, kernel.N_SCALARS + job.data.likelihood.n_cuts))
+    buffers = DrawBuffers(left, right, row, col, scalars)
+    end = _run_chain(job, chain, priors, buffers, TaskFlag(), lambda *_: None, None, None)
+    return end, buffers
 
 
 def _thread_team(threads: int, data: GibbsData, rank: int) -> AbstractContextManager[ThreadTeam | None]:
@@ -282,10 +348,11 @@ def _thread_team(threads: int, data: GibbsData, rank: int) -> AbstractContextMan
 
 
 def _run_chain(
-    chain: Chain, data: GibbsData, priors: Priors, sampling: Sampling, buffers: DrawBuffers, done: list[int], c: int,
-    stop: threading.Event, progress: Progress, team: ThreadTeam | None,
-    observer: StateObserver | None, plain: bool,
+    job: ChainJob, chain: Chain, priors: Priors, buffers: DrawBuffers, stop: StopFlag,
+    report: Callable[[int, int], None], team: ThreadTeam | None, observer: Observer | None,
 ) -> Chain:  # fmt: skip
+    """Run one chain; `report` gets the sweeps since the last call and the draws so far."""
+    data, sampling, plain = job
     rng, state, rank = chain.generator(), chain.state, chain.rank
     workspace = Workspace.allocate(data, rank)
     hyper = gibbs.hyperparameters(priors)
@@ -309,7 +376,7 @@ def _run_chain(
                 break
             part = betas[start : start + chunk]
             state = sweeps(state, part, nothing, 0, plainly)
-            progress.advance(part.size)
+            report(part.size, 0)
     draws = max(1, chunk // sampling.thin)
     for start in range(0, sampling.draws, draws):
         if stop.is_set():
@@ -319,9 +386,8 @@ def _run_chain(
         if observer is None:
             state = sweeps(state, np.ones(n * sampling.thin), here, sampling.thin)
         else:
-            state = run_with_observer(sweeps, state, here, sampling.thin, partial(observer, c))
-        done[c] = start + n
-        progress.advance(n * sampling.thin)
+            state = run_with_observer(sweeps, state, here, sampling.thin, observer)
+        report(n * sampling.thin, start + n)
     return Chain(rank, state, dict(rng.bit_generator.state))
 
 

@@ -8,13 +8,16 @@ after measurements, rows or columns were added.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from maxentry._types import Array, Indices
+from maxentry.engines.cluster import Workers, open_client
 from maxentry.errors import DataError, LabelError, ParameterError, is_choice, is_whole
 from maxentry.model.likelihood import DataKind, Likelihood, Noise, kind_words
 from maxentry.model.priors import Priors
@@ -26,7 +29,7 @@ from maxentry.posterior.diagnostics import find_movement, watched_entries
 from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, first_latent, name_farthest, standard_units
 from maxentry.posterior.posterior import Posterior
-from maxentry.posterior.rank import RankChoice, check_rank, choose_rank
+from maxentry.posterior.rank import Predict, RankChoice, check_rank, choose_rank
 from maxentry.posterior.schedule import (
     COSTLY,
     MOST_WORK,
@@ -69,6 +72,7 @@ def complete(
     seed: int | None = None,
     progress: bool | None = None,
     threads: int | None = None,
+    cluster: Any = None,
     dtype: type[np.floating] = np.float64,
     store: str | PathLike[str] | None = None,
     watch: tuple[Any, Any] | None = None,
@@ -119,6 +123,8 @@ def complete(
     seed: the same seed gives the same draws, whatever the number of threads.
     progress: show a progress bar; by default on a terminal only.
     threads: the most threads to use; by default MAXENTRY_THREADS of the environment, or one for each processor.
+    cluster: the scheduler of a Dask cluster ("tcp://host:8786", a `Client` or a `LocalCluster`), on whose workers the
+        chains run, those of all ranks and folds that are compared as well. The draws are the same. Not with watch.
     """
     kind, levels = find_kind(data, kind, levels, value, row_column)
     observations = Observations.of(
@@ -145,40 +151,48 @@ def complete(
         fit = keep_units(fit, start, observations)
     fit = fit.in_units_of(observations)
     _check_options(observations.shape, rank, fit, sampling, start)
-    draw_store = MEMORY if store is None else FolderStore.create(store)
-    watching = None if watch is None else Watched.from_labels(observations, watch)
-    data, priors_of = fit.data(observations), fit.priors_of(observations.shape)
-    for_chains = np.random.SeedSequence(seed).spawn(2)[1]  # the second, as ever: a given rank keeps its draws
-    if start is not None:
-        choice = start.rank_choice
-        plan, started = restart_chains(start, observations, fit, sampling, for_chains)
-        plan = plan.with_effort(effort)
-    else:
-        choice = _choose_rank(observations, fit, progress, threads) if rank == "auto" else None
-        top = choice.best if choice else int(rank)
-        plan = Sampling.resolve(sampling, observations.shape, observations.n, top)
-        if choice and not isinstance(sampling, Sampling):
-            plan = plan.in_memory(observations.shape, choice.largest)
-        plan = plan.with_effort(effort)
-        ranks = choice.allot(plan.chains) if choice else [top] * plan.chains
-        started = chains.spawn_chains(for_chains, data, ranks, priors_of)
-    watched = None if watching is None else watching.for_chains(len(started))
-    with draw_store.filled():
-        observer = None if watched is None else watched.observer(fit)
-        run = _run(
-            started, data, priors_of, plan, "sampling", progress,
-            threads=threads, dtype=dtype, draw_store=draw_store, observer=observer,
-        )  # fmt: skip
-        watched = None if watched is None else watched.select_chains(list(run.places))
-        draws = draws_in_user_units(run, fit)
-        posterior = Posterior(observations, fit, plan, run.chains, draws, choice, run.interrupted, watched)
-        if sampling == "population":
-            posterior = _go_on(
-                posterior, data, priors_of, effort, progress, draw_store, threads=threads, dtype=dtype
+    if cluster is not None and watch is not None:
+        raise ParameterError("watch= follows the sweeps on this machine; leave it or cluster= out")
+    with open_client(cluster) as client:
+        draw_store = MEMORY if store is None else FolderStore.create(store)
+        watching = None if watch is None else Watched.from_labels(observations, watch)
+        data, priors_of = fit.data(observations), fit.priors_of(observations.shape)
+        for_chains = np.random.SeedSequence(seed).spawn(2)[
+            1
+        ]  # the second, as ever: a given rank keeps its draws
+        options = {"threads": threads, "workers": None if client is None else Workers(client)}
+        if start is not None:
+            choice = start.rank_choice
+            plan, started = restart_chains(start, observations, fit, sampling, for_chains)
+            plan = plan.with_effort(effort)
+        else:
+            choice = _choose_rank(observations, fit, progress, options) if rank == "auto" else None
+            top = choice.best if choice else int(rank)
+            plan = Sampling.resolve(sampling, observations.shape, observations.n, top)
+            if choice and not isinstance(sampling, Sampling):
+                plan = plan.in_memory(observations.shape, choice.largest)
+            plan = plan.with_effort(effort)
+            ranks = choice.allot(plan.chains) if choice else [top] * plan.chains
+            started = chains.spawn_chains(for_chains, data, ranks, priors_of)
+        watched = None if watching is None else watching.for_chains(len(started))
+        with draw_store.filled():
+            observer = None if watched is None else watched.observer(fit)
+            run = _run(
+                started, data, priors_of, plan, "sampling", progress,
+                dtype=dtype, draw_store=draw_store, observer=observer, **options,
+            )  # fmt: skip
+            watched = None if watched is None else watched.select_chains(list(run.places))
+            draws = draws_in_user_units(run, fit)
+            posterior = Posterior(
+                observations, fit, plan, run.chains, draws, choice, run.interrupted, watched
             )
-        if isinstance(draw_store, FolderStore):
-            draw_store.flush(REST)
-            posterior.save_rest(draw_store)
+            if sampling == "population":
+                posterior = _go_on(
+                    posterior, data, priors_of, effort, progress, draw_store, dtype=dtype, **options
+                )
+            if isinstance(draw_store, FolderStore):
+                draw_store.flush(REST)
+                posterior.save_rest(draw_store)
     return posterior
 
 
@@ -299,7 +313,7 @@ def _choose_rank(
     observations: Observations,
     fit: ModelSpec,
     progress: bool | None,
-    threads: int | None,
+    options: dict[str, Any],
 ) -> RankChoice:
     """Choose by prediction on the scale of the model, where the noise has one size.
 
@@ -313,6 +327,8 @@ def _choose_rank(
         observations, fit = z, replace(fit, transform=NONE, scales=None)
 
     known: dict[int, tuple[Chain, ...]] = {}  # of each training part, the chains of the rank before
+    workers: Workers | None = options["workers"]
+    shown = progress if workers is None else False  # on a cluster one bar shows all folds
 
     def predict(train: Observations, held: Observations, rank: int, seed: np.random.SeedSequence) -> Any:
         data, priors_of, before = fit.data(train), fit.priors_of(train.shape), known.get(id(train))
@@ -324,7 +340,7 @@ def _choose_rank(
             started = chains.spawn_chains(seed, data, [rank] * plan.chains, priors_of)
         else:
             started = chains.grow_chains(seed, before, data, rank, priors_of)
-        run = _run(started, data, priors_of, plan, f"trying rank {rank}", progress, threads=threads)
+        run = _run(started, data, priors_of, plan, f"trying rank {rank}", shown, **options)
         if run.interrupted:
             raise KeyboardInterrupt
         known[id(train)] = run.chains
@@ -334,7 +350,23 @@ def _choose_rank(
         x = posterior.belief.at(held.rows, held.cols)
         return fit.likelihood.log_score(x, fit.statements(held), posterior.answers.law)
 
-    return choose_rank(observations, fit.effects, predict, by_log_score=by_log_score)
+    fold_map = map if workers is None else partial(_map_at_once, workers, progress)
+    return choose_rank(observations, fit.effects, predict, by_log_score=by_log_score, fold_map=fold_map)
+
+
+def _map_at_once(workers: Workers, progress: bool | None, predict: Predict, *parts: Any) -> list[Array]:
+    """Predict all folds of a rank at the same time, their chains on the workers of a cluster."""
+    folds = list(zip(*parts, strict=False))
+    with ThreadPoolExecutor(len(folds)) as pool, track(len(folds), "comparing ranks", progress) as bar:
+        futures = [pool.submit(predict, *fold) for fold in folds]
+        try:
+            for future in as_completed(futures):
+                future.result()
+                bar.advance()
+        except BaseException:
+            workers.stop()
+            raise
+    return [future.result() for future in futures]
 
 
 # Warm starts. New rows and columns start at zero, new Student weights at one and new latent values at what was told,

@@ -6,8 +6,9 @@ proportions that would have predicted best: each gets its share of the chains. T
 alone: parts and random streams are fixed, so that two people with the same table do not disagree by chance.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -83,9 +84,13 @@ class RankChoice:
 
 
 def choose_rank(
-    observations: Observations, effects: bool, predict: Predict, *, by_log_score: bool = False
-) -> RankChoice:
-    """Try the ladder of ranks, doubling past its end while the last is best, and stack their predictions."""
+    observations: Observations, effects: bool, predict: Predict, *, by_log_score: bool = False,
+    fold_map: Callable[..., Iterable[Array]] = map,
+) -> RankChoice:  # fmt: skip
+    """Try the ladder of ranks, doubling past its end while the last is best, and stack their predictions.
+
+    fold_map: like `map`, to predict the folds of a rank at the same time.
+    """
     most = _largest_rank(observations)
     fold_seed, *rank_seeds = np.random.SeedSequence(STREAM).spawn(64)
     folds = list(_folds(observations, np.random.default_rng(fold_seed)))
@@ -95,8 +100,7 @@ def choose_rank(
     tried: dict[int, Array] = {}
     for rank in _ladder(effects, most, tried, None if by_log_score else truth):
         seeds = rank_seeds[rank.bit_length()].spawn(len(folds))
-        parts = [predict(train, held, rank, s) for (train, held), s in zip(folds, seeds, strict=True)]
-        tried[rank] = np.concatenate(parts)
+        tried[rank] = np.concatenate(list(fold_map(predict, *zip(*folds, strict=True), repeat(rank), seeds)))
     table = np.array(list(tried.values()))
     if by_log_score:
         errors, weights = -table.mean(axis=1), mixture_weights(table, tuple(tried))

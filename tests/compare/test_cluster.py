@@ -1,6 +1,7 @@
 """A Dask cluster does what this machine would do."""
 
 import signal
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,10 +9,12 @@ import pytest
 from tests.compare.test_interrupts import Working, last_words, until
 from tests.compare.test_runner import CASE, CELLS, timeless
 
-from evidence import cluster
-from maxentry.compare.runner import RunsFailed, StudyError, run_all
+from maxentry.compare import runner
+from maxentry.compare.runner import RunsFailed, run_all, run_on_cluster
 from maxentry.compare.scenario import BASELINE, Cell
 from maxentry.compare.store import Store
+from maxentry.engines import cluster
+from maxentry.engines.cluster import ClusterError
 from maxentry.errors import MissingDependencyError
 
 distributed = pytest.importorskip("distributed")
@@ -33,7 +36,7 @@ def test_a_cluster_gives_the_same_results(tmp_path: Path, workers: int, threads:
     ) as there:
         cells = [*CELLS, Cell(CASE, replace(BASELINE, name="nobody's", acquisition="no such"), 0)]
         with pytest.raises(RunsFailed, match="nobody's, seed 0: ") as caught:
-            run_all(cells, store=tmp_path / "there", engine=cluster.connect(there.scheduler_address))
+            run_all(cells, store=tmp_path / "there", engine=run_on_cluster(there.scheduler_address))
         assert [timeless(run) for run in caught.value.runs] == [timeless(run) for run in here]
         assert [run.key for run in caught.value.runs] == [run.key for run in here]
         assert len(Store(tmp_path / "there")) == len(CELLS)
@@ -44,9 +47,9 @@ def test_a_cluster_gives_the_same_results(tmp_path: Path, workers: int, threads:
 def test_a_cluster_without_workers_is_refused(tmp_path: Path) -> None:
     with (
         distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as empty,
-        pytest.raises(StudyError, match="expected a Dask cluster with workers, got one without any"),
+        pytest.raises(ClusterError, match="expected a Dask cluster with workers, got one without any"),
     ):
-        run_all(CELLS, store=tmp_path, engine=cluster.connect(empty.scheduler_address))
+        run_all(CELLS, store=tmp_path, engine=run_on_cluster(empty.scheduler_address))
 
 
 @pytest.mark.slow
@@ -54,7 +57,7 @@ def test_ctrl_c_leaves_the_cluster_with_nothing_to_do(tmp_path: Path) -> None:
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
     ) as there:
-        study = Working(tmp_path, 600, "--dask", there.scheduler_address)
+        study = Working(tmp_path, 600, "--cluster", there.scheduler_address)
         study.until_it_waits()
         study.process.send_signal(signal.SIGINT)
         code, answered, said = study.ended()
@@ -95,7 +98,8 @@ def test_a_worker_or_scheduler_that_dies_is_a_failure_of_its_cells(monkeypatch: 
         Lost("error", ImportError("no maxentry")), Lost("cancelled", None),
     ]  # fmt: skip
     monkeypatch.setattr(distributed, "as_completed", lambda futures, loop: iter(futures))
-    found = dict(cluster.run_on(Unreachable(futures), CELLS))
+    monkeypatch.setattr(runner, "open_client", lambda _: nullcontext(Unreachable(futures)))
+    found = dict(run_on_cluster("tcp://host:8786")(CELLS))
     assert found[0] == "a run"
     assert [getattr(found[k], "error", None) for k in (1, 2, 3)] == [
         "on the cluster: CommClosedError: gone", "on the cluster: ImportError: no maxentry",
@@ -116,8 +120,8 @@ def test_a_worker_or_scheduler_that_dies_is_a_failure_of_its_cells(monkeypatch: 
 )
 def test_no_scheduler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setattr(cluster, "PATIENCE_S", 0.5)
-    with pytest.raises(StudyError, match="no Dask scheduler at"):
-        run_all(CELLS, store=tmp_path, engine=cluster.connect(address))
+    with pytest.raises(ClusterError, match="no Dask scheduler at"):
+        run_all(CELLS, store=tmp_path, engine=run_on_cluster(address))
     assert len(Store(tmp_path)) == 0
 
 
@@ -127,4 +131,4 @@ def test_without_distributed_the_extra_is_named(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(cluster, "import_module", missing)
     with pytest.raises(MissingDependencyError, match="needs distributed, which is not installed"):
-        run_all(CELLS, store=tmp_path, engine=cluster.connect("tcp://127.0.0.1:1"))
+        run_all(CELLS, store=tmp_path, engine=run_on_cluster("tcp://127.0.0.1:1"))

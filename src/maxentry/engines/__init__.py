@@ -1,0 +1,1 @@
+"""Where work runs beside the threads of this machine."""
