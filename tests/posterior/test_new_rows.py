@@ -206,6 +206,29 @@ def test_intervals_of_new_rows_cover():
     assert not halved
 
 
+@pytest.mark.slow
+def test_rows_that_arrive_one_by_one_need_no_refit_until_it_says_so():
+    """Their error is within 2% of a fit with all that have come; long after it said so, it is not."""
+    squares = {"soon": np.zeros(2), "late": np.zeros(2)}
+    for seed in range(8):
+        X, Y = rank_two(140, 24, 0.4, 300 + seed, noise=0.5)
+        first = maxentry.complete(Y[:80], 2, sampling=PROPER, seed=seed)
+        end = 80
+        while not first.rows(Y[80 : end + 1]).refit:
+            end += 1
+        assert end > 80
+        assert np.isfinite(Y[80:end]).sum() <= module.TIME_TO_REFIT * np.isfinite(Y[:80]).sum()
+        for when, last in (("soon", end), ("late", 140)):
+            refit = maxentry.complete(Y[:last], 2, sampling=PROPER, seed=seed)
+            for i in range(last - (end - 80), last):
+                hidden = np.isnan(Y[i])
+                found = first.rows(Y[i]).mean[0], refit.mean[i]
+                squares[when] += [np.sum((mean - X[i])[hidden] ** 2) for mean in found]
+    soon, late = (np.sqrt(new / again) for new, again in squares.values())
+    assert soon < 1.02, (soon, late)
+    assert late > 1.02, (soon, late)
+
+
 def one_column_draw(rng, S, m2=15):
     """S copies of one draw of columns, and a new row."""
     right, offset = rng.standard_normal((m2, 2)), rng.standard_normal(m2)
