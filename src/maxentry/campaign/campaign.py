@@ -380,7 +380,8 @@ class Campaign:
         views.as_frame({}, frame)  # refuse an unavailable kind of frame before any entry is reserved
         given = read_limits(n, row, about, plates=plates, per_row=per_row, per_col=per_col)
         state = self._ask(n, given, progress, user_name(who))
-        columns = views.asks(state.asked.select(state.asked.since(state.version)), state)
+        handed = state.asked.select(state.asked.since(state.version))
+        columns = views.asks(handed, state)
         columns = views.add_wells(columns, state) if Limits(plates=plates).block else columns
         return views.as_frame(columns, frame)
 

@@ -142,7 +142,8 @@ def _choose_of_row(
     if not problem.available(np.zeros(1, dtype=np.int64), np.arange(state.shape[1])).any():
         within = "" if state.settings.budget is None else " within the budget"
         return Batch.none(f"no entry of row {name} is left to ask for{within}.")
-    rng, criterion, belief = derive_rng(state.settings.seed, CHOICE, state.version), how, None
+    criterion: Any = how
+    rng, belief = derive_rng(state.settings.seed, CHOICE, state.version), None
     if posterior is None:
         measured = whole.observed.joined(whole.pending)
         elsewhere = np.bincount(measured.cols[measured.rows != i], minlength=state.shape[1])

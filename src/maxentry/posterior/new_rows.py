@@ -134,7 +134,11 @@ def _regress_effects(A: Array, effects: Array, alpha: float, beta: float) -> tup
 
         E[m | r] = k m^,  k = s2 / (s2 + tau2),      Var(r | a) = tau2 (1 + k R / m1)   for a like those of the rows.
     """
-    (S, m1, R), squares = A.shape, lambda x: beta + 0.5 * np.square(x).sum(1)
+    S, m1, R = A.shape
+
+    def squares(x: Array) -> Array:
+        return np.asarray(beta + 0.5 * np.square(x).sum(1))
+
     if not R:
         return np.empty((S, 0)), (alpha + 0.5 * m1) / squares(effects)
     slope = np.linalg.solve(A.swapaxes(1, 2) @ A, np.einsum("sir,si->sr", A, effects)[..., None])[..., 0]

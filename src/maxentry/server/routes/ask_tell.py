@@ -62,7 +62,7 @@ async def ask(
     def work(watch: Watch) -> dict[str, list[int]]:
         before, campaign = here.campaign.state, idempotency.with_claim(here.campaign, claim)
         try:
-            batch = campaign.ask(body.n, **limits, who=body.who, progress=watch, frame="columns")
+            batch = campaign.ask(body.n, **limits, who=body.who, progress=watch, frame="columns")  # type: ignore[arg-type]
             return {"ids": list(batch["id"])}
         except Repeated as repeated:
             return {"ids": _ids(here, repeated.span)}
