@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import sys
 from collections.abc import Callable
@@ -80,10 +81,16 @@ with contextlib.suppress(ImportError):
 WORK = "maxentry.posterior.schedule.WORK"
 
 
+def _shorten_fits(patch: pytest.MonkeyPatch) -> None:
+    # It copies WORK when it is loaded. Loaded under the patch, it would keep the short one for all later tests.
+    importlib.import_module("maxentry.posterior.complete")
+    patch.setattr(WORK, 1e6)
+
+
 @pytest.fixture
 def short_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Default fits at their least length, a tenth of the usual: for tests of what is done with a fit."""
-    monkeypatch.setattr(WORK, 1e6)
+    _shorten_fits(monkeypatch)
 
 
 @pytest.fixture
@@ -110,7 +117,7 @@ def compiled() -> None:
     from maxentry.campaign.campaign import Campaign
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(WORK, 1e6)
+        _shorten_fits(patch)
         for rank in (1, "auto"):
             with Campaign.create("sqlite://", "x", 6, 5, seed=1, rank=rank) as campaign:
                 rows, cols = [k % 6 for k in range(12)], [k % 5 for k in range(12)]

@@ -32,9 +32,8 @@ if __name__ == "__main__":
             (HERE / "results" / f"{name}.now.json").unlink(missing_ok=True)
     # To be dropped once they are computed anew.
     older = (
-        "Lines of `limits` and `yes_no` were computed before the step that draws the strength of components; those of "
-        "`promises` of limits, grades and all three, of `bald` and `campaigns` with a slower sampler of the same law. "
-        "Those of `yes_no` and `bald` are with the prior of numbers, which yes and no had then."
+        "Lines of `promises` of limits, grades and all three, of `bald` and `campaigns` were computed with a slower "
+        "sampler of the same law; those of `bald` with the prior of numbers, which yes and no had then."
     )
     head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.kinds`. {older}"
     main(__doc__, head, HERE.parent / "kinds.md", HERE / "results", CHECKS)

@@ -81,7 +81,7 @@ def _compare(
     plain = maxentry.complete(known, RANK, **options)
     found = {"Gaussian": _scores(_rounded(plain, *at), y, plain.belief.mean_at(*at))}
     ours = maxentry.complete(known, RANK, kind="grades", levels=GRADES.tolist(), **options)
-    found["grades"] = _scores(ours.probabilities(*at), y)
+    found["grades"] = _scores(ours.probabilities(*at).T, y)
     if not quick:
         found["myFM"] = _scores(myfm_probabilities("grades", triples, train, test, RANK, seed), y)
     return found

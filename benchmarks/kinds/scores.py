@@ -12,9 +12,10 @@ CELLS = Path(__file__).parent / "results" / "cells.json"
 
 def remember(check: str, cell: str, compute: Callable[[], Any]) -> Any:
     """Compute the scores of a cell (a table, a share, a seed) and keep them: a check that was stopped goes on."""
-    known = json.loads(CELLS.read_text()) if CELLS.is_file() else {}
+    known = _read_cells()
     if cell not in known.get(check, {}):
         found = compute()
+        known = _read_cells()  # another run may have added to them meanwhile
         known.setdefault(check, {})[cell] = found
         CELLS.parent.mkdir(exist_ok=True)
         CELLS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
@@ -22,20 +23,22 @@ def remember(check: str, cell: str, compute: Callable[[], Any]) -> Any:
     return known[check][cell]
 
 
+def _read_cells() -> dict[str, dict[str, Any]]:
+    return json.loads(CELLS.read_text()) if CELLS.is_file() else {}
+
+
 def choose_seeds(check: str, cell: str, wanted: int) -> list[int]:
     """Return the seeds of a line, whose cells are named `cell` and then the seed; wanted 0: those computed so far."""
     if wanted:
         return list(range(wanted))
-    known = json.loads(CELLS.read_text()).get(check, {}) if CELLS.is_file() else {}
+    known = _read_cells().get(check, {})
     return [seed for seed in range(100) if f"{cell}, seed {seed}" in known]
 
 
 def forget(checks: list[str]) -> None:
     """Drop the scores of some checks, which are to be computed anew."""
     if CELLS.is_file():
-        known = {
-            check: cells for check, cells in json.loads(CELLS.read_text()).items() if check not in checks
-        }
+        known = {check: cells for check, cells in _read_cells().items() if check not in checks}
         CELLS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
 
 

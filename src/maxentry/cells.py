@@ -79,6 +79,11 @@ def parse_flag(cell: Any, where: str) -> bool:
     return text in YES
 
 
+def flag_text(x: Any) -> Any:
+    """True and False as the words that yes and no have and numbers have not; anything else as it is."""
+    return str(bool(x)).lower() if isinstance(x, bool | np.bool_) else x
+
+
 def check_flag(x: Any, name: str) -> bool:
     """Return x as True or False; raise if it is neither."""
     if not is_flag(x):
@@ -316,6 +321,8 @@ def _advice(cell: Any, decimal_comma: DecimalComma = "never") -> str:
         return f"{WRITTEN}."
     if _UNIT.fullmatch(text):
         return "Write the number alone, without its unit."
+    if re.search(r"\b\d", text):
+        return f"{WRITTEN}."
     return GRADES if text else ""
 
 

@@ -296,6 +296,13 @@ class Observations:
         """
         wide = frames.read_wide(frame, row_column)
         form = wide.form
+        labels = form.row_labels or ()
+        if wide.guessed and (are_measurements(labels) or (words and all(map(words.has, labels)))):
+            warn(
+                f"the first column, {form.row_name!r}, is text and was read as row labels, though it looks like "
+                "values. A frame of text without labels needs a column of them before its values.",
+                stacklevel=2,
+            )
         m1, m2 = check_shape((len(wide.columns[0]) if wide.columns else 0, len(wide.columns)))
         axes = _axes((m1, m2), form.row_labels, form.col_labels)
         matrix, ends = np.empty((m1, m2)), None
@@ -306,12 +313,6 @@ class Observations:
                 ends[:, :, j] = low, high
         if wide.numbered:
             warn(_numbered_rows(0 if form.col_labels is None else form.col_labels[0]), stacklevel=2)
-        if wide.guessed and are_measurements(axes[0].labels or ()):
-            warn(
-                f"the first column, {form.row_name!r}, is text and was read as row labels, though it looks like "
-                "values. A frame of text without labels needs a column of them before its values.",
-                stacklevel=2,
-            )
         low, high = (None, None) if ends is None else ends
         names = form.kind, form.row_name, form.col_name
         return cls._from_matrix(axes, matrix, low, high, *names, se=_align(se, form, (m1, m2), row_column))

@@ -271,7 +271,9 @@ def _separator(form: Format | None) -> str | None:
 
 def _fit_width(line: list[str], width: int, where: str) -> list[str | None]:
     if any(cell.strip() for cell in line[width:]):
-        raise DataError(f"{where}: expected {width} cells, got {len(line)}.")
+        bracket = any(cell.strip().startswith("[") for cell in line)
+        hint = " A range like [0.5, 0.7] needs quotes around it here; or write 0.5..0.7." if bracket else ""
+        raise DataError(f"{where}: expected {width} cells, got {len(line)}.{hint}")
     cells = [cell if cell.strip() else None for cell in line[:width]]
     return cells + [None] * (width - len(cells))
 

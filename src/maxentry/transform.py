@@ -163,7 +163,10 @@ class Transform:
             low, high, lower, higher = map(
                 _number, (self.low, self.high, self.low - width, self.high + width)
             )
-            advice = f"; a wider interval, like transform='logit({lower}, {higher})', has room for values at its ends"
+            advice = (
+                f"; if values at the ends mean at or beyond, leave out the transform and say limits=({low}, {high}) "
+                f"(--limits {low},{high}), or take a wider interval, like transform='logit({lower}, {higher})'"
+            )
             return f"expected values above {low} and below {high} for the {self} scale", advice
         return "expected finite numbers", ""
 

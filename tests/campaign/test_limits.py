@@ -83,6 +83,19 @@ def test_booleans_and_ordered_categories_say_the_kind_of_a_campaign(tmp_path):
         assert campaign.export(frame="columns")["value"] == ["poor", "good"]
 
 
+@pytest.mark.parametrize("value", [True, np.False_])
+def test_booleans_among_numbers_are_refused(campaign, value):
+    before = campaign.state.measurements
+    said = "is not a number. Values that are yes or no need kind='yes/no'"
+    frame = pd.DataFrame({"row": [1], "col": [2], "value": [value]})
+    for report in (((), {"row": 1, "col": 2, "value": value}), ((frame,), {})):
+        with pytest.raises(DataError, match=said):
+            campaign.tell(*report[0], **report[1])
+    with pytest.raises(DataError, match=said):
+        campaign.correct(number=4, value=value)
+    assert campaign.state.measurements == before
+
+
 @pytest.fixture
 def campaign(tmp_path):
     with Campaign.create(tmp_path / "lab.db", "c", 3, 3, seed=1, cache=tmp_path / "cache") as opened:

@@ -311,15 +311,43 @@ def test_a_correction_is_shown_as_it_was_told() -> None:
     assert "Corrected: now ≤2." in good("correct", "-c", "d", "≤2", "--row", "r1", "--col", "c1").stderr
 
 
-def test_booleans_of_a_parquet_file_are_warned_of() -> None:
+def test_booleans_of_a_parquet_file_are_yes_and_no() -> None:
     flags = {"row": ["a", "b"], "x": [True, False], "y": [None, True]}
     pl.DataFrame(flags).write_parquet("flags.parquet")
     options = ("complete", "flags.parquet", "--rank", "0", "--seed", "1")
-    said = "True and False are taken for 1 and 0. Say --kind yes/no for probabilities."
-    assert said in good(*options).stderr
-    asked = good(*options, "--kind", "yes/no")
-    assert said not in asked.stderr
-    assert all(0 < float(x) < 1 for line in asked.stdout.splitlines()[1:] for x in line.split(",")[1:])
+    said = "flags.parquet: True and False are taken for yes and no. For 1 and 0 say --kind numbers."
+    found = good(*options)
+    assert said in found.stderr
+    assert found.stdout == good(*options, "--kind", "yes/no").stdout
+    assert all(0 < float(x) < 1 for line in found.stdout.splitlines()[1:] for x in line.split(",")[1:])
+    numbers = good(*options, "--kind", "numbers")
+    assert said not in numbers.stderr
+    assert "probability" not in numbers.stderr
+    assert said in good("new", "c", "--from", "flags.parquet").stderr
+    assert good("export", "-c", "c").stdout.count(",yes,") == 2
+    good("new", "d", "--from", "flags.parquet", "--kind", "numbers")
+    assert "yes" not in good("export", "-c", "d").stdout
+
+
+def test_only_values_make_a_table_yes_and_no() -> None:
+    lines = {"row": ["a", "b"], "col": ["x", "y"], "value": [1.0, 2.0], "checked": [True, False]}
+    pl.DataFrame(lines).write_parquet("t.parquet")
+    assert "yes and no" not in good("complete", "t.parquet", "--rank", "0", "--seed", "1").stderr
+    pl.DataFrame({"row": ["a", "b"], "x": [True, False], "y": [0.5, 1.0]}).write_parquet("mixed.parquet")
+    assert "yes and no" not in good("complete", "mixed.parquet", "--rank", "0", "--seed", "1").stderr
+
+
+def test_a_matrix_says_that_it_has_no_standard_errors() -> None:
+    Path("t.csv").write_text("row,col,value,se\na,x,1,0.5\na,y,2,\nb,x,3,\n")
+    good("new", "c", "--from", "t.csv")
+    said = "A matrix has no room for standard errors: leave out --wide to export them."
+    assert said in good("export", "-c", "c", "--wide").stderr
+    assert said not in good("export", "-c", "c").stderr
+
+
+def test_percentages_at_the_ends_are_refused_with_advice() -> None:
+    Path("t.csv").write_text("row,x,y\na,0,55\nb,12,100\n")
+    assert "limits=(0, 100) (--limits 0,100)" in refused("complete", "t.csv", "--transform", "percent")
 
 
 def test_grades_that_do_not_begin_at_1_are_refused_with_advice() -> None:

@@ -62,6 +62,11 @@ def test_tabs_by_name_or_by_wish() -> None:
         (b"", "expected a table with a line of names, got nothing in data.csv."),
         (b"\n \n", "expected a table with a line of names, got nothing in data.csv."),
         (b"a,b\n1,2,3\n", "data.csv, line 2: expected 2 cells, got 3."),
+        (
+            b"a;b\n1;[0,5; 0,7]\n",
+            "data.csv, line 2: expected 2 cells, got 3. A range like [0.5, 0.7] needs quotes around it here; or write "
+            "0.5..0.7.",
+        ),
         (b'a,b\n1,"2\n3,4\n', "data.csv, line 3: not valid CSV: unexpected end of data."),
         (b"a,b\n1,2\n3,\xb5\n", "data.csv, line 3: not UTF-8. In Excel, save as 'CSV UTF-8'."),
         (b"PK\x03\x04\x00\x00", "data.csv is not an Excel file that can be read: File is not a zip file."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -168,3 +169,36 @@ def test_a_campaign_with_limits_is_created(lab: Any, reader: Reader) -> None:
     (made,) = lab.get("/campaigns").json()["items"]
     status = lab.get(f"/campaigns/{made['id']}").json()
     assert (status["kind"], status["limits"]) == ("numbers", [0.0, None])
+
+
+def test_a_file_of_words_is_taken_for_yes_and_no(lab: Any, reader: Reader, tmp_path: Path) -> None:
+    file = tmp_path / "screen.csv"
+    file.write_text("row,x,y\na,pass,fail\nb,TRUE,\n")
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Begin with a file").set_input_files(file)
+    expect(form.get_by_label("Values are")).to_have_value("yes/no")
+    form.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_role("heading", name="screen", level=1).wait_for()
+    (made,) = lab.get("/campaigns").json()["items"]
+    told = lab.get(f"/campaigns/{made['id']}/measurements").json()["items"]
+    assert [m["text"] for m in told] == ["yes", "no", "yes"]
+
+
+def test_standard_errors_of_a_list_are_taken_and_other_columns_named(
+    lab: Any, reader: Reader, tmp_path: Path
+) -> None:
+    file = tmp_path / "list.csv"
+    file.write_text("row,col,value,se,operator\na,x,1.5,0.25,ann\na,y,2,,bob\nb,x,,,bob\nb,y,3,0.5,ann\n")
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Begin with a file").set_input_files(file)
+    expect(form.get_by_role("region", name="How the file was read")).to_contain_text("Not used: operator.")
+    expect(form.get_by_label("Values are")).to_have_value("numbers")
+    form.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_role("heading", name="list", level=1).wait_for()
+    (made,) = lab.get("/campaigns").json()["items"]
+    told = lab.get(f"/campaigns/{made['id']}/measurements").json()["items"]
+    assert [(m["text"], m["se"]) for m in told] == [("1.5", 0.25), ("2", None), ("3", 0.5)]

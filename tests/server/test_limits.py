@@ -58,6 +58,7 @@ def test_values_of_a_request(
         ({"under": 1}, {}, "under"),
         (1.0, {"se": -1}, "expected at least 0, got -1"),
         ("0.5-0.7", {}, "Write a number, a limit as <0.5"),
+        (True, {}, "Values that are yes or no need kind='yes/no'"),
     ],
 )
 def test_what_is_refused(client: httpx.Client, value: Any, more: dict[str, Any], words: str) -> None:
@@ -238,3 +239,11 @@ def test_trials_in_one_line(client: httpx.Client) -> None:
         headers = {"Idempotency-Key": "k", "Content-Type": "text/csv"}
         answer = client.post(f"{path}/tell/csv", content=csv, headers=headers)
         assert answer.json() == {"told": 2, "failed": 0, "known": 0, "awaited": 0, "unused": []}
+
+
+def test_booleans_begin_no_campaign_of_numbers(client: httpx.Client) -> None:
+    body = {"name": "c", "rows": 2, "cols": 2, "values": [{"row": 0, "col": 0, "value": True}]}
+    answer = client.post("/campaigns", json=body)
+    assert answer.status_code == 422
+    assert "Values that are yes or no need kind='yes/no'" in answer.text
+    assert client.post("/campaigns", json=body | {"kind": "yes/no"}).status_code == 201

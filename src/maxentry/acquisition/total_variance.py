@@ -72,16 +72,17 @@ Reading = Callable[[Entries], tuple[Array, Array]]
 class TotalVariance:
     """The total variance of a belief, now and after any entries: G, the costly part, is computed once.
 
-    reading: where answers are probabilities or expected grades, the variance is theirs, that of a sample of entries in
-    place of all. What is shown is then a value of the answer with noise, and K that of the best linear prediction.
+    sample: entries that stand for all. reading: where answers are probabilities or expected grades, the variance is
+    theirs (give a sample, too). What is shown is then a value of the answer with noise, and K that of the best linear
+    prediction.
     """
 
     def __init__(self, belief: Belief, reading: Reading | None = None, sample: Entries | None = None) -> None:
         self._draws, self._reading = choice_field(belief), reading
-        if reading is None or sample is None:
+        if sample is None:
             self._G = gram_matrix(self._draws.plain)
             return
-        F = _centre(reading(sample)[0])
+        F = self._draws.plain.features(*sample) if reading is None else _centre(reading(sample)[0])
         self._G = F.T @ F * (belief.shape[0] * belief.shape[1] * belief.n_draws / max(len(F), 1))
 
     def _directions(self, entries: Entries) -> Array:

@@ -212,7 +212,7 @@ class Campaign:
         wanted = check_settings(Settings(name=name, rows=rows, cols=cols, seed=seed, **settings))  # type: ignore[arg-type]
         if not exist_ok:
             check_new_labels(wanted)
-        told = [] if values is None else tell.read_lines(values, words=wanted.words)
+        told = [] if values is None else tell.read_lines(values, words=wanted.words, flags=True)
         created, at = Created(wanted), dt.datetime.now(dt.UTC)
         news, _ = tell.judge_lines(
             told, replay([Record(1, at, None, created)]), True, at

@@ -2,7 +2,8 @@
 
 First comes the initial design, balanced over rows and columns (with a mask: in proportion to what can be measured of
 them), except that three tenths are measured twice; then entries are chosen by an acquisition criterion from the
-posterior. With the paper's settings (rank, effects off, its priors, acquisition="maxent", one entry at a time) this is
+posterior; with a mask they are random ones instead where the default criterion promises little more (`promised_gain`).
+With the paper's settings (rank, effects off, its priors, acquisition="maxent", one entry at a time) this is
 its Algorithm 1 (MaxEnt). With a goal other than filling, entries are chosen for it (`acquisition.targets`). A campaign
 ends when no entry is left, the budget is spent, the expected error (`fits.expected_error`) has reached the target, or
 what is at stake for the goal is small enough.
@@ -21,6 +22,7 @@ import numpy as np
 from maxentry._types import Array, Flags, Indices
 from maxentry.acquisition import Limits, Problem, Selection, choose
 from maxentry.acquisition.criteria import balanced
+from maxentry.acquisition.total_variance import TotalVariance
 from maxentry.belief import Entries
 from maxentry.campaign import fits
 from maxentry.campaign.events import Asked
@@ -39,6 +41,10 @@ Plates = str  # "rows", "cols", or the size of a block like "8x12"
 BLOCK_ENTRIES = 1_000_000  # entries whose costs are computed at once
 DOUBLED = 0.3  # of the rows, and of the columns, in an initial design of about one entry each
 FEW = 16  # rows or columns: three pairs tell nothing
+DEFAULT = "predictive_variance"
+AT_RANDOM = "uniform, since with this mask choosing promises hardly less error than random entries"
+LEAST_GAIN = 0.02  # of the variance of a prediction, so 1% of its error, if about as many were measured again as so far
+COUNTED = 4_000  # entries of the mask that stand for all of them
 ROUNDING = 1e-12  # relative: costs that add up to the budget but for rounding are within it
 
 
@@ -102,6 +108,11 @@ def next_batch(
     if criterion == settings.goal and posterior is not None:
         how = _choose_for_goal(settings.wanted, posterior)
     chosen = choose(how, None if posterior is None else posterior.belief, problem, n, rng=rng)
+    mask = _uneven_mask(settings)
+    if criterion == DEFAULT and posterior is not None and mask is not None:
+        at_random = choose("uniform", None, problem, n, rng=rng)
+        if promised_gain(posterior, problem, mask, (chosen, at_random), rng) < LEAST_GAIN:
+            chosen, criterion = at_random, AT_RANDOM
     k = count_affordable(state, now, chosen.cost, _find_plates(chosen, plates))
     if k == 0:
         what = f"whole {plates}" if plates in ("rows", "cols") else "any entry that is available"
@@ -112,6 +123,44 @@ def next_batch(
     return Batch(
         rows, cols, mean, sd, chosen.gain[:k], chosen.cost[:k], phase or _explain_choice(criterion, chosen)
     )
+
+
+def _uneven_mask(settings: Settings) -> Flags | None:
+    """Return the mask, if only a part can be measured; None where costs differ, as batches then cannot be compared."""
+    mask = settings.mask
+    return None if mask is None or mask.all() or settings.costs.given else mask
+
+
+def promised_gain(
+    posterior: Posterior,
+    problem: Problem,
+    mask: Flags,
+    batches: tuple[Selection, Selection],
+    rng: np.random.Generator,
+) -> float:
+    """Return what chosen entries promise over random ones, as a share of the variance of a prediction.
+
+    What can be measured is often no random part of a table: most ratings are of few films, by few people. Entries that
+    are chosen among it are even less of one (rare films, the five busiest people). The model cannot know how far that
+    misleads it, so a small promise is not worth it. With V(.) the mean variance of the entries of the mask once a batch
+    of n is measured, V that of now, eta2 the noise, and N measured entries, the gain is
+
+        (V(random) - V(chosen)) / (V + eta2) max(1, N / n)^(1/2)
+
+    The root makes batches of any size alike: the entries of a batch that promise most come first.
+    """
+    belief, (m1, m2), keys = posterior.belief, posterior.shape, np.flatnonzero(mask)
+    if len(keys) > COUNTED:
+        keys = np.sort(rng.choice(keys, COUNTED, replace=False))
+    counted = Entries.from_keys(keys, m2)
+    total, chains = TotalVariance(belief, sample=counted), len(posterior.chains)
+    by_choice, by_chance = (
+        total.expected_after(problem.pending.joined(Entries(batch.rows, batch.cols)), chains)
+        for batch in batches
+    )
+    now = total.now() + m1 * m2 * float(belief.noise_at(*counted).mean())
+    often = max(1.0, posterior.observations.n / max(len(batches[0].rows), 1))
+    return (by_chance - by_choice) / now * float(np.sqrt(often))
 
 
 # Entries of one row

@@ -46,7 +46,7 @@ def correct(
     se: its standard error; None leaves it as it was.
     """
     old = _find_measurement(state, id, row, col, number)
-    statement = cells.parse_measurement(value, "the correction", words=state.settings.words)
+    statement = cells.parse_measurement(cells.flag_text(value), "the correction", words=state.settings.words)
     error = cells.parse_number(se, "the correction, se")
     if statement is None:
         if error is not None:
@@ -226,16 +226,17 @@ def read_lines(
     high: Any = None,
     se: Any = None,
     words: Words | None = None,
+    flags: bool = False,
 ) -> list[Line]:
     """Read the lines of a report: ids with values, rows and columns with values, or a table.
 
     low, high, se: ends and standard errors of the values; of a table, se may be the name of a column.
-    words: words that stand for numbers in the values (`Settings.words`).
+    words: that stand for numbers in the values (`Settings.words`); flags: take True and False for 1 and 0.
     """
     beside = {name: x for name, x in (("low", low), ("high", high), ("se", se)) if x is not None}
     if tables.is_table(ids):
         _refuse_beside("a table", values=values, row=row, col=col, value=value, low=low, high=high)
-        return lines_from_table(ids, se, words)
+        return lines_from_table(ids, se, words, flags)
     if ids is not None:
         _refuse_beside("ids", row=row, col=col, value=value)
         return _lines_from_columns(beside, words, id=ids, value=values)
@@ -244,8 +245,7 @@ def read_lines(
 
 
 def _refuse_beside(form: str, **given: Any) -> None:
-    extra = [name for name, x in given.items() if x is not None]
-    if extra:
+    if extra := [name for name, x in given.items() if x is not None]:
         raise DataError(f"expected {form} alone, got {extra[0]} too.")
 
 
@@ -253,14 +253,12 @@ def _lines_from_columns(beside: dict[str, Any], words: Words | None, **given: An
     """Read lines from one entry (its id, or row and col labels) and its value, or from as many entries as values."""
     if given["value"] is None and beside.keys() & {"low", "high"}:
         del given["value"]
-    missing = [name for name, column in given.items() if column is None]
-    if missing:
+    if missing := [name for name, column in given.items() if column is None]:
         raise DataError(f"expected {', '.join(given)} together, got no {missing[0]}.")
     given |= beside
     if not is_sequence(next(given[name] for name in ("value", "low", "high") if name in given)):
         return lines_from_table({name: [x] for name, x in given.items()}, words=words)
-    single = [name for name, x in given.items() if not is_sequence(x)]
-    if single:
+    if single := [name for name, x in given.items() if not is_sequence(x)]:
         got = show(given[single[0]])
         raise DataError(f"expected several {single[0]}s with several values, got one: {got}.")
     columns = {name: to_list(x) for name, x in given.items()}
@@ -285,7 +283,9 @@ def find_unused(table: Table, se: str | None = None, words: Words | None = None)
     return frames.find_unused(table.names, _find_columns(table, se, words).values())
 
 
-def lines_from_table(data: Any, se: str | None = None, words: Words | None = None) -> list[Line]:
+def lines_from_table(
+    data: Any, se: str | None = None, words: Words | None = None, flags: bool = False
+) -> list[Line]:
     """Read lines from a frame, a CSV or Parquet file, or a mapping of columns.
 
     Columns: id, or row and col, or both; value; and optionally low, high, se (or the column named by `se`), failed,
@@ -294,7 +294,7 @@ def lines_from_table(data: Any, se: str | None = None, words: Words | None = Non
     table = tables.read(data)
     if se is None and _is_wide(table):
         own_labels = not isinstance(data, Mapping) and frames.is_frame(data)
-        return _lines_from_wide(Table(*label_columns(data)) if own_labels else table, words)
+        return _lines_from_wide(Table(*label_columns(data)) if own_labels else table, words, flags)
     places = _find_columns(table, se, words)
     columns = {name: table.columns[place] for name, place in places.items()}
     if not columns.keys() & {"value", "low", "high", "trials", "failed", "status"} or not (
@@ -305,7 +305,7 @@ def lines_from_table(data: Any, se: str | None = None, words: Words | None = Non
     if unused := find_unused(table, se, words):
         warn(frames.name_unused(unused, table.source), stacklevel=4)
     return [
-        _line({name: x[k] for name, x in columns.items()}, table.where(k), table.decimal_comma, words)
+        _line({name: x[k] for name, x in columns.items()}, table.where(k), table.decimal_comma, words, flags)
         for k in range(table.n)
     ]
 
@@ -317,7 +317,7 @@ def _is_wide(table: Table) -> bool:
     return len(names) > 1 and table.n > 0 and roles.isdisjoint(names if names[0] != "row" else names[1:])
 
 
-def _lines_from_wide(table: Table, words: Words | None) -> list[Line]:
+def _lines_from_wide(table: Table, words: Words | None, flags: bool) -> list[Line]:
     """Read one line for each cell that is not empty."""
     lines = []
     for k in range(table.n):
@@ -326,19 +326,19 @@ def _lines_from_wide(table: Table, words: Words | None) -> list[Line]:
                 continue
             line = {"row": table.columns[0][k], "col": name, "value": column[k]}
             try:
-                lines.append(_line(line, table.where(k), table.decimal_comma, words))
+                lines.append(_line(line, table.where(k), table.decimal_comma, words, flags))
             except DataError as error:
                 hint = "A long table has the columns id (or row and col) and value."
                 raise DataError(error.message, code=error.code, hint=hint, **error.fields) from None
     return lines
 
 
-def _line(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | None) -> Line:
-    value, status = cell.get("value"), cell.get("status")
+def _line(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | None, flags: bool) -> Line:
+    value, status = cell.get("value") if flags else cells.flag_text(cell.get("value")), cell.get("status")
     failed = cells.parse_flag(cell.get("failed"), f"{where}, column failed")
     no_value = cells.is_failure(value, words)
     failed = failed or no_value or cells.is_failure(status)
-    measured = cell | {"value": None} if no_value else cell
+    measured = cell | {"value": None if no_value else value}
     readings = cells.parse_line(measured, lambda name: f"{where}, column {name}", comma, words)
     reading = readings[0] if readings else None
     known = None if reading is None else reading.statement.value

@@ -21,6 +21,7 @@ commands = typer.Typer()
 @commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, rows, cols, told, available, seed.")
 @add_settings(options.SETTINGS, defaults=True)
 def new(
+    context: typer.Context,
     name: Annotated[str, typer.Argument(help="The campaign's name.")],
     source: Annotated[
         str | None,
@@ -65,6 +66,8 @@ def new(
         given.setdefault("row_name", matrix.corner)
     for setting, noun in zip(("row_name", "col_name"), matrix.names, strict=False):
         given.setdefault(setting, noun)
+    if matrix.flags and not options.is_given(context, "kind"):
+        given["kind"] = inputs.take_for_yes_no(source)
     values = matrix.columns() if matrix.rows else None
     with Campaign.create(storage, name, row_labels, col_labels, values=values, who=who, **given) as campaign:
         (m1, m2), seed, status = campaign.settings.shape, campaign.settings.seed, campaign.status()

@@ -155,6 +155,8 @@ def export(
             if form is Format.excel and campaign.settings.words is None:
                 columns = _use_commas(columns, wide)
             table = Table.from_columns(columns)
+            if wide and any(m.se for m in campaign.state.measurements):
+                output.warn("A matrix has no room for standard errors: leave out --wide to export them.")
         document = {"campaign": campaign.name, "n": table.n}
         output.deliver(table, out, form, force=force, as_json=as_json, document=document, title=campaign.name)
 
@@ -230,6 +232,7 @@ def report(
     defaults=True,
 )
 def complete(
+    context: typer.Context,
     data: Annotated[
         str,
         typer.Argument(help="CSV, Excel or Parquet: a matrix with holes, or row, col, value; - is stdin."),
@@ -264,6 +267,8 @@ def complete(
     check_level(level)
     words = kind_words(settings["kind"], settings.get("levels"))
     matrix = inputs.read_matrix(data, names, se, words, sheet)
+    if matrix.flags and not options.is_given(context, "kind"):
+        settings["kind"] = inputs.take_for_yes_no(data)
     observations = Observations.from_triples(**matrix.triples())
     with output.show_warnings():
         completed = run_complete(observations, cluster=cluster, **settings)

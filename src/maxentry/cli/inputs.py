@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maxentry import frames, tables
-from maxentry.cells import YES_NO, Reading, Words, parse_flag, parse_line, parse_measurement, parse_number
+from maxentry.cells import (
+    YES_NO,
+    Reading,
+    Words,
+    is_empty,
+    parse_flag,
+    parse_line,
+    parse_measurement,
+    parse_number,
+)
 from maxentry.cli.output import STD, warn
 from maxentry.errors import DataError, LabelError
 from maxentry.labels import Axis, label_text
@@ -47,6 +56,7 @@ class Matrix:
     corner: str = "row"  # the name of the column of row labels
     counted: bool = False  # whether lines count successes of trials
     names: tuple[str, ...] = ()  # of the columns with row and column labels, where the user named them
+    flags: bool = False  # whether all values are True or False
 
     def add(self, row: str, col: str, readings: Iterable[Reading]) -> None:
         """Append measurements of an entry."""
@@ -118,10 +128,13 @@ def read_matrix(
     sheet: str | None = None,
 ) -> Matrix:
     """Read all labels and measurements of a long or a wide table."""
-    table = read_table(path, sheet=sheet)
-    if words is None and any(isinstance(x, bool) for column in table.columns for x in column):
-        warn(f"{table.source}: True and False are taken for 1 and 0. Say --kind yes/no for probabilities.")
-    return parse_matrix(table, names, se, words)
+    return parse_matrix(read_table(path, sheet=sheet), names, se, words)
+
+
+def take_for_yes_no(path: str | None) -> str:
+    """Say that a table of True and False is taken for yes and no; return the kind."""
+    warn(f"{path}: True and False are taken for yes and no. For 1 and 0 say --kind numbers.")
+    return "yes/no"
 
 
 def parse_matrix(
@@ -160,6 +173,7 @@ def _parse_long(table: Table, names: str | None, se: str | None, words: Words | 
 
         line = {role: column[k] for role, column in cells.items()}
         matrix.add(row, col, parse_line(line, where, table.decimal_comma, words))
+    matrix = replace(matrix, flags=_are_flags([cells.get("value", [])]))
     unused = frames.find_unused(table.names, at.values())
     if unused:
         warn(frames.name_unused(unused, table.source))
@@ -228,7 +242,13 @@ def _parse_wide(table: Table, words: Words | None) -> Matrix:
                 except DataError as error:
                     raise DataError(f"{error.message}{_hint_names(table)}") from None
                 matrix.add(row, col, [] if statement is None else [Reading(*statement)])
-    return matrix
+    return replace(matrix, flags=_are_flags(table.columns[1:]))
+
+
+def _are_flags(columns: Iterable[Sequence[Any]]) -> bool:
+    """Whether the cells that are not empty are True or False, and there are some; text is none of them."""
+    kinds = {type(x) for column in columns for x in column if not is_empty(x)}
+    return kinds == {bool}
 
 
 def _hint_names(table: Table) -> str:

@@ -225,6 +225,12 @@ def parse_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def is_given(context: typer.Context, name: str) -> bool:
+    """Whether the user gave this option; otherwise it has its default."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
 def _parse_rank(text: str) -> int | Literal["auto"]:
     if text == "auto":
         return "auto"

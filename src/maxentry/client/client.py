@@ -99,7 +99,11 @@ class RemoteCampaign:
         views.check_frame(frame)
         settings = read_settings(settings, values)
         wanted = check_settings(Settings(name=name, rows=rows, cols=cols, seed=seed or 0, **settings))  # type: ignore[arg-type]
-        told = None if values is None else [_line(line) for line in read_lines(values, words=wanted.words)]
+        told = (
+            None
+            if values is None
+            else [_line(line) for line in read_lines(values, words=wanted.words, flags=True)]
+        )
         body = _settings(wanted, ("name", "rows", "cols", *settings))
         body |= {"seed": seed, "values": told, "exist_ok": exist_ok, "who": user_name(who)}
         created = self._session.send("POST", "/campaigns", body)

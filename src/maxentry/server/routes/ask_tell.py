@@ -13,7 +13,7 @@ from maxentry import tables
 from maxentry.campaign import views
 from maxentry.campaign.events import Failed, Told
 from maxentry.campaign.tell import Line, Receipt, find_unused, read_lines
-from maxentry.cells import Statement
+from maxentry.cells import Statement, flag_text
 from maxentry.errors import DataError
 from maxentry.progress import Watch
 from maxentry.server import idempotency, requests, schemas
@@ -149,8 +149,7 @@ def tell_columns(lines: list[requests.TellLine]) -> dict[str, list[Any]]:
 
 def value_text(value: Any) -> Any:
     """Return a limit or a range of a request, and true or false, as a cell holds them; anything else as it is."""
-    if isinstance(value, bool):
-        return str(value).lower()
+    value = flag_text(value)
     if not isinstance(value, dict):
         return value
     given = {name: float(x) for name, x in value.items() if x is not None}

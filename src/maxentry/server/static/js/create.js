@@ -100,6 +100,8 @@ export class CreateForm {
     try {
       this.sheet = new Sheet(file, await readFile(file));
       put(this.read, this.sheet.element);
+      if (this.sheet.yesNo) this.inputs.kind.value = "yes/no";
+      this.turn();
       if (!this.inputs.name.value) this.inputs.name.value = file.name.replace(/\.\w+$/, "");
     } catch (error) {
       this.sheet = null;

@@ -43,6 +43,22 @@ export function matrix({ names, lines }, { long, row, col, value }) {
   return { rows: different(row), cols: different(col), values, name: names[row] };
 }
 
+const ERRORS = ["se", "sem", "sd"];
+const WORDS = new Set(["yes", "no", "y", "n", "true", "false", "t", "f", "pass", "fail"]);
+
+/** The column of standard errors of a list, or -1. */
+function findErrors({ names }, { long, ...roles }) {
+  return long ? names.findIndex((name, at) => ERRORS.includes(name.trim().toLowerCase()) && !Object.values(roles).includes(at)) : -1;
+}
+
+/** Give the measurements of a list, which come from its lines with a value, their standard errors. */
+function addErrors(found, roles, read) {
+  const at = findErrors(found, roles);
+  const told = at < 0 ? [] : found.lines.filter((line) => line[roles.value] !== "");
+  told.forEach((line, k) => line[at] !== "" && Object.assign(read.values[k], { se: isNumber(line[at]) ? Number(line[at]) : line[at] }));
+  return read;
+}
+
 /** The preview of a file: a table whose headings choose what each column is. */
 export class Sheet {
   constructor(file, found, changed = () => {}) {
@@ -53,7 +69,19 @@ export class Sheet {
   }
 
   get matrix() {
-    return matrix(this.found, this.roles);
+    return addErrors(this.found, this.roles, matrix(this.found, this.roles));
+  }
+
+  /** Whether the values are words for yes and no. */
+  get yesNo() {
+    const { values } = this.matrix;
+    return values.length > 0 && values.every(({ value }) => WORDS.has(value.trim().toLowerCase()));
+  }
+
+  /** The columns of a list that are not read. */
+  get unused() {
+    const used = [...Object.values(this.roles), findErrors(this.found, this.roles)];
+    return this.roles.long ? this.found.names.filter((_, at) => !used.includes(at)) : [];
   }
 
   /** Read as one line a measurement, or as a matrix. */
@@ -86,7 +114,8 @@ export class Sheet {
       h("div", { class: "segments", role: "group", "aria-label": "How the file is laid out" }, shape("a matrix: one line for each row", !long, false), shape("a list: one line for each measurement", long, true)),
       h("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "First lines of the file" }, h("table", { class: "figures" }, h("thead", {}, h("tr", {}, names.map(head))),
         h("tbody", {}, lines.slice(0, PREVIEWED).map((line) => h("tr", {}, line.map((text, at) => h("td", { class: role(at) }, text))))))),
-      lines.length > PREVIEWED ? h("p", { class: "note" }, `and ${count(lines.length - PREVIEWED)} more lines`) : null);
+      lines.length > PREVIEWED ? h("p", { class: "note" }, `and ${count(lines.length - PREVIEWED)} more lines`) : null,
+      this.unused.length ? h("p", { class: "note" }, `Not used: ${this.unused.join(", ")}.`) : null);
     this.changed();
   }
 
