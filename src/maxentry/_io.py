@@ -11,7 +11,8 @@ import stat
 import struct
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -284,3 +285,47 @@ def checkpoint() -> None:
     """End work that was cancelled; for long loops that do not report progress."""
     if (check := _CHECK.get()) is not None:
         check()
+
+
+Task = Callable[[], object]
+
+
+class ThreadTeam:
+    """Threads that run tasks together with the calling thread.
+
+    Draws do not depend on the number of threads: rows are independent given the other side, and their normals are
+    drawn beforehand, in the order of the rows.
+    """
+
+    def __init__(self, threads: int) -> None:
+        from concurrent.futures import ThreadPoolExecutor, wait  # here: most commands start no threads
+
+        self.helpers, self._wait = threads - 1, wait
+        self._pool = ThreadPoolExecutor(max(1, self.helpers))  # starts a thread when it first needs one
+
+    def __enter__(self) -> ThreadTeam:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pool.shutdown()
+
+    def share(self, tasks: Iterable[Task]) -> None:
+        """Run all tasks, started in the order given; return when all are done."""
+        waiting = deque(tasks)
+
+        def work() -> None:
+            while True:
+                try:
+                    task = waiting.popleft()
+                except IndexError:
+                    return
+                task()
+
+        others = [self._pool.submit(work) for _ in range(self.helpers)]
+        try:
+            work()
+        finally:
+            waiting.clear()  # if one fails, the others stop
+            self._wait(others)
+        for other in others:
+            other.result()

@@ -22,7 +22,7 @@ from scipy.special import expit, xlogy
 from maxentry._types import Array, Flags, Indices, Indices32
 from maxentry.cells import Statement
 from maxentry.errors import DataError, ParameterError, is_choice
-from maxentry.wording import show
+from maxentry.wording import one_line, show
 
 Kind = Literal["none", "log", "logit"]
 
@@ -34,6 +34,7 @@ Side = Literal["columns", "rows"]
 Scaling = Literal["auto", "columns", "rows", "none"]
 BEYOND_DOUBT = 10.0  # scale "auto": so many times the typical spread are another unit
 LARGER, MUCH_SMALLER = 3.0, 1000.0  # than the typical values, and than the typical spread
+MOST_NAMED = 8  # lines on scales of their own in the printed posterior
 FEWEST = 3  # values of a line whose scale can be told
 EVIDENCE = 6  # values of a line in another unit: three or four may be nearly equal by chance
 SCALE_ERROR = 1.2  # sd of the log of a robust spread, times the root of the number of values
@@ -377,3 +378,14 @@ class LineSpreads(NamedTuple):
 def _lower_median(x: Array) -> float:
     """Return the median, of an even number the lower one: a mean of the two would belong to neither half."""
     return float(np.sort(x)[(x.size - 1) // 2])
+
+
+def describe_scales(scales: dict[Any, float]) -> str:
+    """Name the lines on scales of their own, those farthest from the others first."""
+    ordered = sorted(scales.items(), key=lambda item: -abs(np.log(item[1])))
+    listed = [
+        f"{one_line(label)} ({'location only' if factor == 1 else f'x {factor:.3g}'})"
+        for label, factor in ordered[:MOST_NAMED]
+    ]
+    more = len(ordered) - len(listed)
+    return ", ".join(listed) + (f" and {more} more" if more else "")

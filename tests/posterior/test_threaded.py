@@ -11,12 +11,13 @@ from numba import njit
 from tests.posterior.examples import SHORT, equal, low_rank
 
 from maxentry import complete
+from maxentry._io import ThreadTeam
 from maxentry.kernels.simd import LANES, fetch_and_increment
 from maxentry.model.likelihood import Likelihood
 from maxentry.observations import Observations
 from maxentry.posterior import chains, gibbs
 from maxentry.posterior.chains import ModelSpec
-from maxentry.posterior.gibbs import BLOCKS, ThreadTeam, block_edges
+from maxentry.posterior.gibbs import BLOCKS, block_edges
 
 
 def swept(team, noise, effects, rank):

@@ -432,7 +432,7 @@ def summarize(posterior: Posterior, measured: bool = False) -> str:
     facts = f"{m1} x {m2}, {count(n, 'value')}, rank {posterior.rank}"
     meaning = describe_answers(posterior, measured)
     if posterior.fit.scales is not None:
-        from maxentry.posterior.posterior import describe_scales
+        from maxentry.transform import describe_scales
 
         facts += f", {posterior.fit.scales.side} on scales of their own: {describe_scales(posterior.scales)}"
     if posterior.diagnostics.converged:

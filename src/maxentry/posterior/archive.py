@@ -25,7 +25,9 @@ from numpy.typing import NDArray
 from maxentry import labels as axis_labels
 from maxentry._io import can_be_path, expand_home, write_atomically
 from maxentry.errors import DataError, ParameterError
+from maxentry.features import Features
 from maxentry.model.likelihood import PLAIN, Likelihood
+from maxentry.model.link import Basis, read_side
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior.chains import Chain, ModelSpec
@@ -36,9 +38,8 @@ from maxentry.posterior.schedule import Sampling
 from maxentry.posterior.streaming import Watched
 from maxentry.transform import Scales, Scaling, Side, Transform
 
-FORMAT = (
-    5  # of saved posteriors; 1 had no transform, 2 no scales, 3 no limits, yes/no and grades, 4 no deviations
-)
+# of saved posteriors; 1 had no transform, 2 no scales, 3 no limits, yes/no and grades, 4 no deviations, 5 no features
+FORMAT = 6
 REST = "posterior.npz"  # the file of a folder that has all but the large draws
 LARGE = ("left", "right", "row", "col")  # of the draws: those that a folder has in files of their own
 WATCHED = ("rows", "cols", "count", "chain_mean", "squares")
@@ -127,7 +128,9 @@ def _meta(p: Parts) -> dict[str, Any]:
     plain = law == PLAIN[law.noise] and data.is_plain and not law.split
     kind: dict[str, Any] = {} if plain else {"kind": law.kind, "levels": law.levels, "limits": law.limits}
     kind |= {"noise_sd": law.noise_sd, "replicates": law.replicates} if law.split else {}
-    least = FORMAT if law.split else 4 if not plain else 3 if fit.scales is not None else 2
+    least = (
+        FORMAT if fit.linked else 5 if law.split else 4 if not plain else 3 if fit.scales is not None else 2
+    )
     return {
         "maxentry_posterior": least,
         "shape": data.shape,
@@ -146,12 +149,17 @@ def _meta(p: Parts) -> dict[str, Any]:
             "scale": fit.scale,
             "scaled": None if fit.scales is None else fit.scales.side,
             **kind,
+            **({"features": [_pack_features(given) for given in fit.features]} if fit.linked else {}),
         },
         "sampling": asdict(p.sampling),
         "chains": [{"rank": chain.rank, "stream": chain.stream} for chain in p.chains],
         "rank_choice": None if p.rank_choice is None else asdict(p.rank_choice),
         "interrupted": p.interrupted,
     }
+
+
+def _pack_features(given: Basis | str | None) -> Any:
+    return given.features.to_json() if isinstance(given, Basis) and given.features is not None else given
 
 
 # Reading
@@ -231,6 +239,8 @@ def _restore(meta: dict[str, Any], arrays: dict[str, Any]) -> Parts:
         **{name: arrays.get(name) for name in BESIDE},
     )  # fmt: skip
     fit = replace(_restore_fit(meta["fit"]), scales=_restore_scales(meta["fit"], arrays, observations))
+    if "features" in meta["fit"]:
+        fit = replace(fit, features=_restore_features(meta["fit"]["features"], observations))
     limited = count_limits(fit, observations) if "kind" in meta["fit"] else 0
     chains = tuple(
         _restore_chain(c, k, arrays, observations, fit, limited) for k, c in enumerate(meta["chains"])
@@ -270,6 +280,14 @@ def _restore_fit(meta: dict[str, Any]) -> ModelSpec:
         law, effects, Priors(**laws) if laws else None, Units(shift, scale),
         Transform.parse(meta.get("transform", "none")), wish,
     )  # fmt: skip
+
+
+def _restore_features(given: Any, observations: Observations) -> tuple[Any, Any]:
+    def restore(one: Any, axis: axis_labels.Axis) -> Any:
+        return read_side(Features.from_json(one) if isinstance(one, Mapping) else one, axis)
+
+    rows, cols = given
+    return restore(rows, observations.row_axis), restore(cols, observations.col_axis)
 
 
 def _restore_scales(
@@ -320,18 +338,24 @@ def _check_draws(
         raise DataError("expected draws of at least one chain, got none")
     (m1, m2), R, each = shape, max(chain.rank for chain in chains), (len(chains), draws.mu.shape[1])
     shapes = {"left": (m1, R), "right": (m2, R), "row": (m1,), "col": (m2,)}
-    shapes["cuts"] = (max(len(fit.likelihood.levels) - 1, 0),)
+    shapes |= {"cuts": (max(len(fit.likelihood.levels) - 1, 0),), "rho": (2,)}
     for name, array in draws._asdict().items():
         if array is not None:
             _check_floats(array, (*each, *shapes.get(name, ())), values=not (mapped and name in LARGE))
     needed = {**dict.fromkeys((*LARGE, "mu", "eta2"), True), "nu": fit.likelihood.weighted}
-    needed |= {"cuts": bool(fit.likelihood.levels), "omega2": fit.likelihood.split}
+    needed |= {
+        "cuts": bool(fit.likelihood.levels),
+        "omega2": fit.likelihood.split,
+        "rho": fit.features != (None, None),
+    }
     needed |= {"sigma2": True} if R else {}
     for name, wanted in needed.items():
         if (getattr(draws, name) is not None) != wanted:
             raise DataError(f"expected {'draws' if wanted else 'no draws'} of {name}")
     if not all(
-        (positive > 0).all() for positive in (draws.eta2, draws.sigma2, draws.nu) if positive is not None
+        (positive > 0).all()
+        for positive in (draws.eta2, draws.sigma2, draws.nu, draws.rho)
+        if positive is not None
     ):
         raise DataError("expected draws of variances above zero, got others")
     if draws.omega2 is not None and not ((draws.omega2 > 0) & (draws.omega2 <= draws.eta2)).all():

@@ -20,19 +20,21 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from maxentry._io import max_threads
+from maxentry._io import ThreadTeam, max_threads
 from maxentry._types import Array
 from maxentry.engines.cluster import Workers, is_cancelled
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
+from maxentry.kernels.link import RHO, run_linked_sweeps
 from maxentry.labels import place
 from maxentry.model.likelihood import GAUSSIAN, Likelihood, Noise
+from maxentry.model.link import Basis, Observed, find_basis
 from maxentry.model.priors import KNOWN, Priors
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
 from maxentry.posterior.diagnostics import find_stuck_chains
 from maxentry.posterior.draws import MEMORY, Draws, DrawStore
-from maxentry.posterior.gibbs import DrawBuffers, GibbsData, GibbsState, ThreadTeam, Units, Workspace
+from maxentry.posterior.gibbs import DrawBuffers, GibbsData, GibbsState, Units, Workspace
 from maxentry.posterior.schedule import Sampling, sweep_work
 from maxentry.progress import Progress, compiling_notice
 from maxentry.transform import NONE, Scales, Scaling, Transform, ValueMap, find_scales
@@ -66,6 +68,7 @@ class ModelSpec:
     transform: Transform = NONE
     scale: Scaling = "none"
     scales: Scales | None = None
+    features: tuple[Basis | Observed | None, Basis | Observed | None] = (None, None)  # of rows, of columns
 
     @property
     def noise(self) -> Noise:
@@ -93,7 +96,20 @@ class ModelSpec:
     def data(self, observations: Observations) -> gibbs.GibbsData:
         """Standardise observations in the user's units for the sampler."""
         z = self.statements(observations)
-        return gibbs.prepare(z, self.effects, self.likelihood, self.priors is None, self.units)
+        bases = self.bases(observations)
+        return gibbs.prepare(z, self.effects, self.likelihood, self.priors is None, self.units, bases)
+
+    def bases(self, observations: Observations) -> tuple[Basis, Basis] | None:
+        """What features can say of rows and of columns; None where neither have any."""
+        if not self.linked:
+            return None
+        rows, cols = self.features
+        return find_basis(rows, observations.observed, 0), find_basis(cols, observations.observed, 1)
+
+    @property
+    def linked(self) -> bool:
+        """Whether rows or columns have features."""
+        return any(given is not None for given in self.features)
 
     def statements(self, observations: Observations, value_map: ValueMap | None = None) -> Observations:
         """Return what observations say of their latent values, on the scale of the model."""
@@ -177,7 +193,7 @@ def spawn_chains(
     seed: np.random.SeedSequence, data: GibbsData, ranks: Sequence[int], priors: PriorsOf
 ) -> tuple[Chain, ...]:
     """Start one chain for each rank given: a draw from the prior and a random stream of its own."""
-    compiling_notice([kernel.run_sweeps])
+    compiling_notice([run_linked_sweeps if data.bases else kernel.run_sweeps])
     chains = []
     for rank, child in zip(ranks, seed.spawn(len(ranks)), strict=True):
         rng = np.random.Generator(np.random.PCG64(child))
@@ -230,7 +246,7 @@ def run_chains(
     plain: anneal on the path without aligned effects (docs/mathematics.md).
     workers: of a Dask cluster, on which the chains run; the draws are the same. No observer then.
     """
-    compiling_notice([kernel.run_sweeps])
+    compiling_notice([run_linked_sweeps if data.bases else kernel.run_sweeps])
     lead, (m1, m2), rank = (len(chains), sampling.draws), data.shape, max(chain.rank for chain in chains)
     shapes = {"left": (*lead, m1, rank), "right": (*lead, m2, rank), "row": (*lead, m1), "col": (*lead, m2)}
     left, right, row, col = (draw_store.zeros(name, shape, dtype) for name, shape in shapes.items())
@@ -498,7 +514,8 @@ def draws_in_user_units(run: ChainRun, fit: ModelSpec) -> Draws:
     nu = scalars[..., kernel.NU].copy() if fit.likelihood.weighted else None
     cuts = draws_of_cuts(scalars, fit) if fit.likelihood.levels else None
     omega2 = eta2 * (1 - scalars[..., kernel.SHARE]) if fit.likelihood.split else None
-    return Draws(left, right, row, col, mu, eta2, sigma2 if left.shape[-1] else None, nu, cuts, omega2)
+    rho = scalars[..., list(RHO)] if fit.linked else None
+    return Draws(left, right, row, col, mu, eta2, sigma2 if left.shape[-1] else None, nu, cuts, omega2, rho)
 
 
 def draws_of_cuts(scalars: Array, fit: ModelSpec) -> Array:

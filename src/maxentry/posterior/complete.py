@@ -20,6 +20,7 @@ from maxentry._types import Array, Indices
 from maxentry.engines.cluster import Workers, open_client
 from maxentry.errors import DataError, LabelError, ParameterError, is_choice, is_whole
 from maxentry.model.likelihood import DataKind, Likelihood, Noise, kind_words
+from maxentry.model.link import read_side
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations, find_kind
 from maxentry.posterior import chains
@@ -84,6 +85,8 @@ def complete(
     value: Hashable | None = None,
     row_column: Hashable | None = None,
     se: Any = None,
+    row_features: Any = None,
+    col_features: Any = None,
 ) -> Posterior:
     """Complete a matrix: sample the posterior of all its entries from the noisy ones that were observed.
 
@@ -120,6 +123,9 @@ def complete(
         `Posterior.load(store)` opens the posterior again; delete the folder when you are done.
     watch: (rows, cols), by label as in `predict`: `posterior.watched` has the mean and sd of the entries
         (rows[k], cols[k]) over all draws times thin sweeps of each chain, stored or not, so few draws are enough.
+    row_features, col_features: what is known of rows, of columns: a frame by label (numbers, booleans, categories), an
+        array or scipy.sparse in their order. "observed": which entries of them were observed, where people chose these
+        by what they expected (ratings), never where a design did (docs/features.md).
     seed: the same seed gives the same draws, whatever the number of threads.
     progress: show a progress bar; by default on a terminal only.
     threads: the most threads to use; by default MAXENTRY_THREADS of the environment, or one for each processor.
@@ -146,9 +152,12 @@ def complete(
         )
     likelihood.check_scale(transform, scale)
     likelihood.warn_of_limits(observations)
-    fit = ModelSpec(likelihood, bool(effects), priors, None, transform, scale)
+    features = read_side(row_features, observations.row_axis), read_side(col_features, observations.col_axis)
+    fit = ModelSpec(likelihood, bool(effects), priors, None, transform, scale, None, features)
+    if fit.linked and priors is not None:
+        raise ParameterError("priors= are of the model without features; leave one of the two out")
     if start is not None:
-        fit = keep_units(fit, start, observations)
+        fit = keep_units(keep_features(fit, start, observations), start, observations)
     fit = fit.in_units_of(observations)
     _check_options(observations.shape, rank, fit, sampling, start)
     if cluster is not None and watch is not None:
@@ -383,6 +392,21 @@ def keep_units(fit: ModelSpec, start: Posterior, observations: Observations) -> 
         on_rows = scales.side == "rows"
         scales = scales.move(rows if on_rows else cols, observations.shape[0 if on_rows else 1])
     return replace(fit, units=start.fit.units, scale=start.fit.scale, scales=scales)
+
+
+def keep_features(fit: ModelSpec, start: Posterior, observations: Observations) -> ModelSpec:
+    """Return the fit with the features of `start` where none are given and the rows (or columns) are the same."""
+    found = []
+    sides = zip(fit.features, start.fit.features, ("row", "col"), strict=True)
+    for k, (new, old, name) in enumerate(sides):
+        same = observations.shape[k] == start.observations.shape[k]
+        if new is None and (old == "observed" or (old is not None and same)):
+            new = old
+        if (new is None) != (old is None) or (new == "observed") != (old == "observed"):
+            wanted = "none" if old is None else "'observed'" if old == "observed" else "those of all"
+            raise ParameterError(f"start= was fitted with other {name}_features; expected {wanted}")
+        found.append(new)
+    return replace(fit, features=(found[0], found[1]))
 
 
 def same_scales(start: Posterior, observations: Observations) -> bool:

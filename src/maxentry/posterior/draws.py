@@ -7,6 +7,7 @@
 | mu, eta2, sigma2, nu | mean, noise variance, core variance, Student degrees of freedom | (chain, draw) |
 | cuts | between the grades | (chain, draw, K - 1) |
 | omega2 | variance of what entries deviate from the pattern, a part of eta2 | (chain, draw) |
+| rho | ridge variances of the features of rows and of columns | (chain, draw, 2) |
 
 X_ij = mu + row_i + col_j + left_i . right_j. Nothing of size m1 x m2 is formed. Only quantities that do not depend on
 the gauge of the factors are monitored: rotations leave X as it is, so chains need not agree on the factors.
@@ -21,7 +22,7 @@ import contextlib
 import errno
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from os import PathLike
@@ -53,7 +54,7 @@ class Draws(NamedTuple):
 
     `sigma2` may be None at rank 0, where nothing depends on it; `nu` are the degrees of freedom of Student noise
     (whose scale squared is eta2), None for Gaussian noise; `cuts` are None unless there are grades, and `omega2` unless
-    it is told from noise, whose variance is eta2 - omega2.
+    it is told from noise, whose variance is eta2 - omega2; `rho` unless rows or columns have features.
     """
 
     left: Floats
@@ -66,6 +67,7 @@ class Draws(NamedTuple):
     nu: Array | None = None
     cuts: Array | None = None
     omega2: Array | None = None
+    rho: Array | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -91,7 +93,9 @@ class Draws(NamedTuple):
         left, right = self.left[pick][..., :rank], self.right[pick][..., :rank]
         row, col, mu, eta2 = self.row[pick], self.col[pick], self.mu[pick], self.eta2[pick]
         sigma2 = self.sigma2[pick] if rank and self.sigma2 is not None else None
-        rest = (None if array is None else array[pick] for array in (self.nu, self.cuts, self.omega2))
+        rest = (
+            None if array is None else array[pick] for array in (self.nu, self.cuts, self.omega2, self.rho)
+        )
         return Draws(left, right, row, col, mu, eta2, sigma2, *rest)
 
 
@@ -124,6 +128,32 @@ def monitor(draws: Draws, observations: Observations, seed: int = 0) -> Monitore
             groups += [group] * len(name)
             parts.append(values)
     return Monitored(tuple(names), tuple(groups), np.concatenate(parts, axis=2), (i, j))
+
+
+def name_monitored(
+    draws: Draws, observations: Observations, convert: Callable[..., Array]
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """What is monitored as ArviZ takes it: variables (chain, draw, …), coordinates and dimensions.
+
+    convert: draws of entries, with their rows and columns, to the user's units.
+    """
+    watched = monitor(draws, observations)
+    found: dict[str, Any] = {"mu": draws.mu}
+    coords, dims = {}, {}
+    for group in dict.fromkeys(watched.groups):
+        members = [k for k, g in enumerate(watched.groups) if g == group]
+        name = group.replace(" ", "_")
+        values = watched.draws[..., members]
+        if group.startswith("X "):
+            flat = values.reshape(-1, len(members))
+            at = (index[members] for index in watched.entries)
+            values = convert(flat, *at).reshape(values.shape)
+        if len(members) == 1 and name in ("eta2", "sigma2"):
+            found[name] = values[..., 0]
+            continue
+        found[name], dims[name] = values, [f"{name}_of"]
+        coords[f"{name}_of"] = [watched.names[k] for k in members]
+    return found, coords, dims
 
 
 def observed_keys(observations: Observations) -> Indices:

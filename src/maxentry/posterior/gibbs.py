@@ -14,9 +14,6 @@ A sweep draws the rows of (A, r) given the columns, the rows of (B, c) given the
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,23 +21,27 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry._io import Task, ThreadTeam
 from maxentry._types import Array, Indices
 from maxentry.errors import DataError
 from maxentry.kernels import gibbs as kernel
+from maxentry.kernels import link as linked
 from maxentry.kernels.gauge import orthonormalise
 from maxentry.kernels.gibbs import N_SCALARS, Scratch, Side
 from maxentry.kernels.latent import Latent, make_latent
+from maxentry.kernels.link import Link
 from maxentry.kernels.rng import Errors, fill_normal, weigh_errors
 from maxentry.kernels.rows import PADDING_ROWS
 from maxentry.kernels.simd import LANES
 from maxentry.labels import place
+from maxentry.model import link as link_model
 from maxentry.model.likelihood import LINE_NU_VALUES, NU_VALUES, Likelihood
+from maxentry.model.link import Basis
 from maxentry.model.priors import Priors
 from maxentry.observations import Half, Observations
 
 NU_GRID, LINE_NU_GRID = np.array(NU_VALUES), np.array(LINE_NU_VALUES)
 LINES: dict[str, float] = {"columns": kernel.BY_COL, "rows": kernel.BY_ROW}
-Task = Callable[[], object]
 RIDGE = 0.1  # of the prior on the plain path of annealing, in units of (1 - beta) sigma2
 OFTEN = 1 / 16  # share of the sweeps that draw the noise, and cuts, without latent values
 BLOCKS = 48  # of rows: enough for threads to end together, few enough that dealing them out costs nothing
@@ -64,6 +65,7 @@ class GibbsData(NamedTuple):
     likelihood: Likelihood
     limits: Limits | None = None  # where not all measurements are plain values
     errors: KnownErrors | None = None  # where measurements have errors of their own, or entries deviations
+    bases: tuple[Basis, Basis] | None = None  # of the features, where rows or columns have some
 
     @property
     def weighted(self) -> bool:
@@ -157,8 +159,9 @@ class DrawBuffers(NamedTuple):
 
 
 def prepare(
-    observations: Observations, effects: bool, likelihood: Likelihood, standardise: bool, units: Units | None
-) -> GibbsData:
+    observations: Observations, effects: bool, likelihood: Likelihood, standardise: bool, units: Units | None,
+    bases: tuple[Basis, Basis] | None = None,
+) -> GibbsData:  # fmt: skip
     """Standardise the observations (to `units` where given, as a warm start needs) for the kernel.
 
     Observations are statements on the scale of the model, as `Likelihood.statements` makes them.
@@ -182,7 +185,7 @@ def prepare(
         (nu2, freedom, squares), scale2 = repeats.noise, units.scale**2
         noise = (nu2 / scale2, freedom, squares / scale2)
         errors = KnownErrors.find(repeats.times, repeats.var / scale2, noise, by_col.source)
-    return GibbsData(by_row, by_col, observations.shape, units, effects, likelihood, limits, errors)
+    return GibbsData(by_row, by_col, observations.shape, units, effects, likelihood, limits, errors, bases)
 
 
 def gather(likelihood: Likelihood, statements: Observations) -> Repeats:
@@ -276,6 +279,8 @@ def init(data: GibbsData, rank: int, priors: Priors, rng: np.random.Generator) -
     BLAS and LAPACK are avoided: they round differently on other processors, and chains magnify that to other draws.
     """
     m1, m2 = data.shape
+    if data.bases is not None:
+        return first_linked(data, rank, priors, rng)
     sigma2, eta2 = priors.signal.draw(rng), priors.noise.draw(rng)
     U, V = (_uniform_frame(m, rank, rng) for m in data.shape)
     sides = [np.einsum("ia,ab->ib", U, np.sqrt(sigma2) * rng.standard_normal((rank, rank))), V]
@@ -297,6 +302,24 @@ def init(data: GibbsData, rank: int, priors: Priors, rng: np.random.Generator) -
     left, right = (np.ascontiguousarray(side) for side in sides)
     cuts, latent = first_latent(data)
     return GibbsState(left, right, np.array([0, sigma2, eta2, *tau2, nu, *s2, *cuts]), weights, latent)
+
+
+def first_linked(data: GibbsData, rank: int, priors: Priors, rng: np.random.Generator) -> GibbsState:
+    """Return where a chain with features begins: factors and effects of the size of the data, and little noise.
+
+    The prior of their sizes is too wide to begin from.
+    """
+    size, (cuts, latent) = max(rank, 1) ** -0.25, first_latent(data)
+    left, right = (size * rng.standard_normal((m, rank + 2 * data.effects)) for m in data.shape)
+    for side in (left, right):
+        side[:, rank + 1 :] = 0.0  # there are no aligned effects
+    eta2, nu = priors.noise.draw(rng), 4.0
+    if data.errors is not None:
+        nu2 = float(data.errors.noise[0])
+        eta2, nu = (eta2 + nu2, nu2 / (eta2 + nu2)) if nu2 >= 0 else (eta2, 0.5)
+    weights = np.ones(data.by_row.values.size if data.likelihood.weighted else 0)
+    scalars = np.array([0.0, priors.signal.draw(rng), eta2, 1.0, 1.0, nu, 1.0, 1.0, *cuts])
+    return GibbsState(left, right, scalars, weights, latent)
 
 
 def first_latent(data: GibbsData) -> tuple[Array, Array]:
@@ -349,7 +372,9 @@ def step(
         errors.prior[:], hyper = hyper[[kernel.H_ETA, kernel.H_ETA + 1]], hyper.copy()
         scalars[kernel.SHARE] = data.errors.share(scalars)
         hyper[kernel.H_ETA], hyper[kernel.H_ETA + 1] = kernel.FIXED, kernel.FIXED * scalars[kernel.ETA2]
-    if team is not None:
+    if workspace.links is not None:
+        run_linked_sweeps(betas, thin, workspace, source, nu_grid, hyper, scalars, rng, buffers, team)
+    elif team is not None:
         share_sweeps(team, betas, thin, workspace, aligned, source, nu_grid, hyper, scalars, rng, buffers)
     else:
         kernel.run_sweeps(
@@ -371,6 +396,7 @@ class Workspace(NamedTuple):
     scratch: Scratch
     latent: Latent | None = None
     errors: Errors | None = None
+    links: tuple[Link, Link] | None = None
 
     @property
     def aligned(self) -> bool:
@@ -394,7 +420,11 @@ class Workspace(NamedTuple):
             left, right = (side._replace(values=side.values.copy()) for side in (left, right))
             latent, scratch.state[kernel.LIMITS] = data.limits.workspace(), data.limits.rows.size
         errors = None if data.errors is None else data.errors.workspace()
-        return cls(rank, data.effects, left, right, scratch, latent, errors)
+        links = None
+        if data.bases is not None:
+            rows, cols = data.bases
+            links = _link(rows, rank, left.values.size), _link(cols, rank, right.values.size)
+        return cls(rank, data.effects, left, right, scratch, latent, errors, links)
 
     def fill(self, state: GibbsState, data: GibbsData) -> None:
         """Copy a state into the arrays."""
@@ -439,51 +469,20 @@ def _side(half: Half, m: int, rank: int, K: int, data: GibbsData) -> Side:
     )  # fmt: skip
 
 
+def _link(basis: Basis, rank: int, n: int) -> Link:
+    q, m = basis.U.shape
+    H, M, values = _padded(q, rank), _padded(m, rank), np.empty(n)
+    return Link(
+        basis.U, basis.s2, np.array(link_model.PRIOR), np.zeros(m), H, np.zeros(q), M, np.zeros(m), values
+    )
+
+
 def _padded(m: int, rank: int) -> Array:
     """Zeros, m x rank rounded up to whole SIMD vectors, each aligned to a cache line."""
     width = -(-rank // LANES) * LANES
     flat = np.zeros(m * width + LANES)
     skip = -(flat.ctypes.data // flat.itemsize) % LANES
     return flat[skip : skip + m * width].reshape(m, width)
-
-
-class ThreadTeam:
-    """Threads that run tasks together with the calling thread.
-
-    Draws do not depend on the number of threads: rows are independent given the other side, and their normals are
-    drawn beforehand, in the order of the rows.
-    """
-
-    def __init__(self, threads: int) -> None:
-        self.helpers = threads - 1
-        self._pool = ThreadPoolExecutor(max(1, self.helpers))  # starts a thread when it first needs one
-
-    def __enter__(self) -> ThreadTeam:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._pool.shutdown()
-
-    def share(self, tasks: Iterable[Task]) -> None:
-        """Run all tasks, started in the order given; return when all are done."""
-        waiting = deque(tasks)
-
-        def work() -> None:
-            while True:
-                try:
-                    task = waiting.popleft()
-                except IndexError:
-                    return
-                task()
-
-        others = [self._pool.submit(work) for _ in range(self.helpers)]
-        try:
-            work()
-        finally:
-            waiting.clear()  # if one fails, the others stop
-            wait(others)
-        for other in others:
-            other.result()
 
 
 def share_sweeps(
@@ -495,7 +494,7 @@ def share_sweeps(
 
     Compiled code deals out blocks of rows to the threads: a call from Python takes tens of microseconds.
     """
-    R, effects, left, right, scratch, latent, errors = workspace
+    R, effects, left, right, scratch, latent, errors, _ = workspace
     K = R + int(effects)
     rows, cols = block_edges(left.indptr, K), block_edges(right.indptr, K)
 
@@ -512,6 +511,39 @@ def share_sweeps(
         kernel.switch_sides(left, right, scratch, R, effects, aligned, hyper, scalars, rng)
         team.share(draw_tasks(cols, right, left))
         kernel.finish_sweep(left, right, scratch, R, effects, aligned, source, nu_grid, hyper, scalars, rng)
+        if errors is not None:
+            kernel.update_errors(errors, left, right, scratch, source, hyper, scalars, rng)
+        if latent is not None:
+            kernel.update_latent(latent, left, right, scratch, hyper, scalars, rng)
+        if keep_every > 0 and (t + 1) % keep_every == 0:
+            kernel.store_draw(t // keep_every, R, left, right, scalars, *buffers)
+
+
+def run_linked_sweeps(
+    betas: Array, keep_every: int, workspace: Workspace, source: NDArray[np.int32], nu_grid: Array, hyper: Array,
+    scalars: Array, rng: np.random.Generator, buffers: DrawBuffers, team: ThreadTeam | None,
+) -> None:  # fmt: skip
+    """Run sweeps with features; with a team, the rows of each phase are shared by it, to the same bits."""
+    R, effects, left, right, scratch, latent, errors, links = workspace
+    assert links is not None
+    deviations = left._replace(values=links[0].values), right._replace(values=links[1].values)
+    if team is None:
+        linked.run_linked_sweeps(
+            betas, keep_every, R, effects, left, right, *deviations, *links, scratch, source, latent, errors, nu_grid,
+            hyper, scalars, rng, *buffers,
+        )  # fmt: skip
+        return
+    edges = [block_edges(side.indptr, R + int(effects)) for side in (left, right)]
+    for t, beta in enumerate(betas):
+        scratch.state[kernel.BETA], scratch.state[kernel.COIN] = beta, 0.0
+        for k, (this, other) in enumerate(((left, right), (right, left))):
+            fill_normal(this.Z, rng)
+            linked.set_link(this, other, links[k], scratch, R, effects, k, scalars, rng)
+            dealt = np.zeros(1, dtype=np.int64), edges[k], deviations[k], other, scratch, R, effects, scalars
+            team.share([partial(kernel.draw_blocks, *dealt)] * (team.helpers + 1))
+            linked.add_means(this, links[k], R, effects)
+        linked.set_norm(left, right, scratch, R)
+        kernel.finish_sweep(left, right, scratch, R, effects, False, source, nu_grid, hyper, scalars, rng)
         if errors is not None:
             kernel.update_errors(errors, left, right, scratch, source, hyper, scalars, rng)
         if latent is not None:

@@ -49,9 +49,11 @@ from maxentry.kernels import ridge as kernel
 from maxentry.labels import Axis, as_array, floats, is_sparse, show, sparse_triples
 from maxentry.model.goal import Goal
 from maxentry.model.likelihood import NoiseLaw, kind_words
+from maxentry.model.link import Basis, find_basis, normalise_mask
 from maxentry.observations import Observations
 from maxentry.posterior import intervals
 from maxentry.posterior.chains import Chain, ModelSpec
+from maxentry.posterior.decisions import stack_coefficients
 from maxentry.posterior.draws import Draws
 from maxentry.posterior.gibbs import gather
 from maxentry.posterior.intervals import Answers, Deviation, Maps, Prediction, quantiles
@@ -98,6 +100,8 @@ class Columns(NamedTuple):
     Q: Array  # (S, K, K)
     log_det: Array  # (S,) of Q
     effects: bool
+    centre: Array | None = None  # (S, K) mean of g a priori, where there are features
+    W: Array | None = None  # (S, p, K) coefficients of the rows' features
 
     @classmethod
     def of(cls, posterior: Fitted) -> Columns:
@@ -123,7 +127,15 @@ class Columns(NamedTuple):
         Q = Q.reshape(-1, K, K)
         belief = posterior.belief
         offset = belief.mu[:, None] + np.asarray(belief.col, dtype=np.float64)
-        return cls(belief.right, offset, Q, np.linalg.slogdet(Q)[1], fit.effects)
+        said = stack_coefficients(d, posterior.chains, fit, posterior.observations, Q) if fit.linked else ()
+        return cls(belief.right, offset, Q, np.linalg.slogdet(Q)[1], fit.effects, *said)
+
+    def means(self, features: Array | None, n: int) -> Array | None:
+        """What features say of n new rows in each draw, (n, S, K); those at the mean where none are given."""
+        if self.centre is None or self.W is None:
+            return None
+        centre = np.broadcast_to(self.centre, (n, *self.centre.shape))
+        return centre if features is None else np.asarray(centre + np.einsum("np,spk->nsk", features, self.W))
 
 
 def _regress_effects(A: Array, effects: Array, alpha: float, beta: float) -> tuple[Array, Array]:
@@ -157,16 +169,41 @@ class NewRows:
     """
 
     def __init__(
-        self, posterior: Fitted, form: frames.Form, told: Observations | None, apart: bool = False
+        self,
+        posterior: Fitted,
+        form: frames.Form,
+        told: Observations | None,
+        apart: bool = False,
+        features: Any = None,
     ) -> None:
         """Draw them; `read_new_rows` has the form and what was told. apart: rows do not depend on each other."""
         self._posterior, self._form = posterior, form
         self.observations = told
         """What is observed of them, by position; None if nothing is."""
         self.n = len(form.row_labels or ())
+        means = posterior.columns.means(self._encode(features), self.n)
         self._which, self._centre, self._G, self.effective = _draw_rows(
-            posterior, self.n, self._repeats, apart
+            posterior, self.n, self._repeats, apart, means
         )
+
+    def _encode(self, features: Any) -> Array | None:
+        """Features of the new rows as the basis of the fitted ones has them; None: nothing is known."""
+        data, given = self._posterior.observations, self._posterior.fit.features[0]
+        if isinstance(given, Basis):
+            if features is None or given.features is None:
+                return None
+            new = given.features.encode(features)
+            if new.shape[0] != self.n:
+                raise DataError(f"expected features of {self.n} new rows, got {new.shape[0]}.")
+            return given.encode(new.matrix)
+        if features is not None:
+            raise ParameterError(
+                "the fit has no row_features, so that those of new rows say nothing; leave them out"
+            )
+        if given is None or self.observations is None:
+            return None
+        mask = self.observations.observed[: self.n].astype(float)
+        return find_basis(given, data.observed, 0).encode(normalise_mask(mask))
 
     @cached_property
     def _repeats(self) -> Any:
@@ -378,7 +415,7 @@ def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observation
 
 
 def _draw_rows(
-    posterior: Fitted, n: int, repeats: Any, apart: bool
+    posterior: Fitted, n: int, repeats: Any, apart: bool, means: Array | None
 ) -> tuple[Indices | None, Array, Array, float]:
     """Draw the coefficients of n new rows.
 
@@ -392,7 +429,7 @@ def _draw_rows(
     latent = repeats is not None and (law.nu is not None or repeats.observations.low is not None)
     numbers = S * (3 * n * K + (told * (columns.right.shape[2] + K + 6) if latent else 0))
     check_memory(8 * numbers, f"{S} draws of {n} new rows")
-    rows = _Rows(columns, n, np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
+    rows = _Rows(columns, n, np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32), means)
     lines = 1 if apart else n
     if repeats is None:
         none = np.empty((1, 0))
@@ -430,6 +467,7 @@ class _Rows(NamedTuple):
     n: int
     starts: Indices
     cols: NDArray[np.int32]
+    means: Array | None = None  # (n, S, K) of g a priori; None: zero
 
     def draw(self, which: Indices, values: Array, variances: Array, Z: Array) -> tuple[Array, Array, Array]:
         """Conditional means of g, draws of it, both (n, S, K), and the log density of the observations, (n, S)."""
@@ -439,11 +477,23 @@ class _Rows(NamedTuple):
             np.empty((self.n, S, Z.shape[2])),
             np.empty((self.n, S)),
         )
+        if self.means is not None:  # g is drawn as its deviation from them
+            values = values - self._said(which)
         told = np.ascontiguousarray(values), np.ascontiguousarray(variances)
         kernel.draw_coefficients(
             which, self.starts, self.cols, *told, c.right, c.offset, c.Q, c.effects, Z, centre, G, evidence
         )
+        if self.means is not None:
+            centre, G = centre + self.means[:, which], G + self.means[:, which]
         return centre, G, evidence
+
+    def _said(self, which: Indices) -> Array:
+        """What features say of the observations, (S, N)."""
+        assert self.means is not None
+        row = np.repeat(np.arange(self.n), np.diff(self.starts))
+        g, R = self.means[row][:, which].swapaxes(0, 1), self.columns.right.shape[2]
+        x = np.einsum("snr,snr->sn", self.columns.right[which][:, self.cols], g[..., :R])
+        return np.asarray(x + g[..., R] if self.columns.effects else x)
 
     def pattern(self, o: Observations, G: Array) -> Array:
         """x at the observations, (S, N)."""

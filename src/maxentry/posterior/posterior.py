@@ -26,25 +26,30 @@ from maxentry.model.likelihood import Likelihood, NoiseLaw
 from maxentry.observations import Observations
 from maxentry.posterior import archive, decisions, intervals
 from maxentry.posterior.archive import Parts
-from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, model_values, run_chains
+from maxentry.posterior.chains import (
+    Chain,
+    ModelSpec,
+    draws_in_user_units,
+    model_values,
+    run_chains,
+)
 from maxentry.posterior.decisions import Answer
 from maxentry.posterior.diagnostics import Diagnostics, describe_errors, diagnose
-from maxentry.posterior.draws import Draws, FolderStore, monitor
+from maxentry.posterior.draws import Draws, FolderStore, name_monitored
 from maxentry.posterior.gibbs import gather
 from maxentry.posterior.intervals import Answers, Deviation, Maps, Prediction
 from maxentry.posterior.rank import RankChoice
 from maxentry.posterior.schedule import Sampling
 from maxentry.posterior.streaming import Watched, entry_positions
 from maxentry.progress import track
-from maxentry.transform import NONE, Transform, ValueMap
-from maxentry.wording import count, one_line, show
+from maxentry.transform import NONE, Transform, ValueMap, describe_scales
+from maxentry.wording import count, show
 
 if TYPE_CHECKING:
     from maxentry.posterior.new_rows import Columns, NewRows
 
 Map = Literal["mean", "sd", "low", "high"]
 MOSTLY_MEANS = 0.3  # share of rank 0 from which users are told what intervals of entries leave out
-MOST_NAMED = 8  # lines on scales of their own in the printed posterior
 LEFT_OUT = (
     "counts as noise: .predictive_interval includes it, .interval does not; a fixed rank (rank=2, say) gives intervals "
     "that allow for unseen structure"
@@ -414,17 +419,31 @@ class Posterior:
         found = decisions.answer(self.belief, self.answers, wanted, level, names)
         return replace(found, frame_kind=data.frame_kind)
 
+    def features(self, level: float = 0.9) -> Any:
+        """Which features matter, as a frame, the strongest first.
+
+        coefficient, low, high: by how much the average of a row (or column) rises with one sd of the feature, and the
+        interval of that. pattern: the sd of what it adds to single entries beside that. matters: whether zero is
+        outside the interval.
+        """
+        intervals.check_level(level)
+        if not self.fit.linked:
+            raise ParameterError("features are of a fit with row_features or col_features, got one without")
+        found = decisions.describe_features(self.draws, self.chains, self.fit, self.observations, level)
+        return frames.make_frame(found, self.observations.frame_kind)
+
     # Newcomers
 
-    def rows(self, new: Any) -> NewRows:
+    def rows(self, new: Any, features: Any = None) -> NewRows:
         """Rows that were not fitted, in milliseconds: `.mean`, `.interval`, `.predict`, `.average`, `.ask(n)`.
 
         new: what is known of them, NaN where missing: a frame with columns by label, an array (n, m2), a sparse matrix,
         or a mapping {row: {column: value}} (of one row: {column: value}). The fitted columns are taken as they are.
+        features: of these rows, one line each, where the fit had `row_features`.
         """
         from maxentry.posterior.new_rows import NewRows, read_new_rows
 
-        return NewRows(self, *read_new_rows(self, new))
+        return NewRows(self, *read_new_rows(self, new), features=features)
 
     @cached_property
     def columns(self) -> Columns:
@@ -482,22 +501,7 @@ class Posterior:
             import arviz
         except ImportError:
             raise MissingDependencyError("to_arviz needs ArviZ: pip install 'maxentry[arviz]'") from None
-        watched = monitor(self.draws, self.observations)
-        found: dict[str, Any] = {"mu": self.draws.mu}
-        coords, dims = {}, {}
-        for group in dict.fromkeys(watched.groups):
-            members = [k for k, g in enumerate(watched.groups) if g == group]
-            name = group.replace(" ", "_")
-            values = watched.draws[..., members]
-            if group.startswith("X "):
-                draws = values.reshape(-1, len(members))
-                at = (index[members] for index in watched.entries)
-                values = self.answers.entries(draws, *at).reshape(values.shape)
-            if len(members) == 1 and name in ("eta2", "sigma2"):
-                found[name] = values[..., 0]
-                continue
-            found[name], dims[name] = values, [f"{name}_of"]
-            coords[f"{name}_of"] = [watched.names[k] for k in members]
+        found, coords, dims = name_monitored(self.draws, self.observations, self.answers.entries)
         if int(arviz.__version__.split(".")[0]) >= 1:
             return arviz.from_dict({"posterior": found}, coords=coords, dims=dims)
         return arviz.from_dict(posterior=found, coords=coords, dims=dims)
@@ -537,6 +541,11 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
         transform.append((f"{p.fit.scales.side} on scales of their own", describe_scales(p.scales)))
     if p.likelihood.discrete or p.likelihood.limits is not None or data.low is not None:
         transform.insert(0, ("measurements", describe_kind(p)))
+    for given, name in zip(p.fit.features, ("row", "column"), strict=True):
+        if given is not None:
+            transform.append(
+                (f"{name} features", "which entries were observed" if given == "observed" else str(given))
+            )
     found = [
         ("matrix", f"{m1} x {m2}, {data.n} measurements of {data.observed.nnz} entries ({data.density:.2%})"),
         ("rank", str(p.rank) if len(p.rank_weights) == 1 else f"{p.rank}, stacked: {ranks}"),
@@ -570,17 +579,6 @@ def count_limited(posterior: Posterior) -> int:
         return 0
     said = posterior.likelihood.statements(posterior.observations)
     return 0 if said.low is None or said.high is None else int((said.low < said.high).sum())
-
-
-def describe_scales(scales: dict[Any, float]) -> str:
-    """Name the lines on scales of their own, those farthest from the others first."""
-    ordered = sorted(scales.items(), key=lambda item: -abs(np.log(item[1])))
-    listed = [
-        f"{one_line(label)} ({'location only' if factor == 1 else f'x {factor:.3g}'})"
-        for label, factor in ordered[:MOST_NAMED]
-    ]
-    more = len(ordered) - len(listed)
-    return ", ".join(listed) + (f" and {more} more" if more else "")
 
 
 def _means_note(share: float) -> str:

@@ -1,0 +1,313 @@
+"""Sweeps with features of rows or columns (docs/mathematics.md, section 20): what features say is the prior of a row.
+
+    g_i      K         coefficients of row i: its factors a_i and, with effects, its effect r_i
+    G        m x K     all of them
+    U        q x m     orthonormal rows: the constant, then the left singular vectors of the centred features
+    d_k      q         prior variance, in units of Q^-1, of the coordinate of G along U_k: rho s_k^2; of the constant, m
+    rho      -         ridge variance: what features explain of G over what they do not
+    Q        K x K     precision of G around what features say
+    M        m x K     what features say: G ~ N(M, Q^-1) row by row
+
+Let H = U G. With the coefficients of the features integrated out h_k ~ N(0, (1 + d_k) Q^-1), and all else of G has the
+precision Q. So Q given G and rho is Wishart, rho given G and Q a slice step, and U M given both is Gaussian.
+M is never part of the state of a chain. Rows are drawn as they are without features, as deviations from M.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from maxentry._types import Array, Indices32
+from maxentry.kernels.gauge import cholesky, solve_upper, weighted_gram
+from maxentry.kernels.gibbs import (
+    BETA,
+    COIN,
+    S2_COL,
+    S2_ROW,
+    Scratch,
+    Side,
+    draw_augmented_precision,
+    draw_block,
+    finish_sweep,
+    store_draw,
+    update_errors,
+    update_latent,
+)
+from maxentry.kernels.latent import Latent
+from maxentry.kernels.rng import Errors, draw_variance, fill_normal
+from maxentry.kernels.simd import LANES, broadcast, fma, horizontal_sum, load, store
+
+RHO = (
+    S2_ROW,
+    S2_COL,
+)  # in the place of the variances of aligned effects, which there are none of with features
+DF, FACTORS, EFFECT, SHAPE, SCALE = 0, 1, 2, 3, 4
+
+
+class Link(NamedTuple):
+    """The features of a side, and arrays to work in. U has rows and columns of zeros up to multiples of eight."""
+
+    U: Array  # (padded q, padded m)
+    s2: Array  # (padded q,) m of the constant, then squared singular values
+    prior: Array  # degrees of freedom of Q beyond K - 1, its scales for factors and effect, law of rho
+    free: Array  # (padded m,)
+    H: Array  # (padded q, padded R) of the factors: U G, later U M
+    h: Array  # (padded q,) of the effects
+    M: Array  # (padded m, padded R) of the factors
+    r: Array  # (padded m,) of the effects
+    values: Array  # (N,) measurements less what features say of the row
+
+
+@njit(cache=True, nogil=True)
+def project(U: Array, G: Array, H: Array) -> None:
+    """H <- U G, eight rows of U at a time; G may have fewer rows than U has columns."""
+    m, length = G.shape
+    for k in range(0, U.shape[0], LANES):
+        for q in range(0, length, LANES):
+            zero = broadcast(0.0)
+            x0, x1, x2, x3, x4, x5, x6, x7 = zero, zero, zero, zero, zero, zero, zero, zero
+            for i in range(m):
+                g = load(G, i * length + q)
+                x0 = fma(broadcast(U[k, i]), g, x0)
+                x1 = fma(broadcast(U[k + 1, i]), g, x1)
+                x2 = fma(broadcast(U[k + 2, i]), g, x2)
+                x3 = fma(broadcast(U[k + 3, i]), g, x3)
+                x4 = fma(broadcast(U[k + 4, i]), g, x4)
+                x5 = fma(broadcast(U[k + 5, i]), g, x5)
+                x6 = fma(broadcast(U[k + 6, i]), g, x6)
+                x7 = fma(broadcast(U[k + 7, i]), g, x7)
+            at = k * length + q
+            store(H, at, x0)
+            store(H, at + length, x1)
+            store(H, at + 2 * length, x2)
+            store(H, at + 3 * length, x3)
+            store(H, at + 4 * length, x4)
+            store(H, at + 5 * length, x5)
+            store(H, at + 6 * length, x6)
+            store(H, at + 7 * length, x7)
+
+
+@njit(cache=True, nogil=True)
+def expand(U: Array, H: Array, M: Array) -> None:
+    """M <- U'H, eight rows of M at a time."""
+    length, m = H.shape[1], U.shape[1]
+    for i in range(0, m, LANES):
+        for q in range(0, length, LANES):
+            zero = broadcast(0.0)
+            x0, x1, x2, x3, x4, x5, x6, x7 = zero, zero, zero, zero, zero, zero, zero, zero
+            for k in range(U.shape[0]):
+                h = load(H, k * length + q)
+                x0 = fma(broadcast(U[k, i]), h, x0)
+                x1 = fma(broadcast(U[k, i + 1]), h, x1)
+                x2 = fma(broadcast(U[k, i + 2]), h, x2)
+                x3 = fma(broadcast(U[k, i + 3]), h, x3)
+                x4 = fma(broadcast(U[k, i + 4]), h, x4)
+                x5 = fma(broadcast(U[k, i + 5]), h, x5)
+                x6 = fma(broadcast(U[k, i + 6]), h, x6)
+                x7 = fma(broadcast(U[k, i + 7]), h, x7)
+            at = i * length + q
+            store(M, at, x0)
+            store(M, at + length, x1)
+            store(M, at + 2 * length, x2)
+            store(M, at + 3 * length, x3)
+            store(M, at + 4 * length, x4)
+            store(M, at + 5 * length, x5)
+            store(M, at + 6 * length, x6)
+            store(M, at + 7 * length, x7)
+
+
+@njit(cache=True, nogil=True)
+def project_vector(U: Array, g: Array, h: Array) -> None:
+    """h <- U g, both of padded length."""
+    m = U.shape[1]
+    for k in range(U.shape[0]):
+        x = broadcast(0.0)
+        for i in range(0, m, LANES):
+            x = fma(load(U, k * m + i), load(g, i), x)
+        h[k] = horizontal_sum(x)
+
+
+@njit(cache=True, nogil=True)
+def expand_vector(U: Array, h: Array, r: Array) -> None:
+    """r <- U'h."""
+    m = U.shape[1]
+    for i in range(0, m, LANES):
+        x = broadcast(0.0)
+        for k in range(U.shape[0]):
+            x = fma(load(U, k * m + i), broadcast(h[k]), x)
+        store(r, i, x)
+
+
+@njit(cache=True, nogil=True)
+def add_gram(A: Array, r: Array, R: int, effects: bool, weights: Array, S: Array) -> None:
+    """S <- S + sum w g g' over the rows g = (a, r) of A and r."""
+    G, h = np.empty((R, R)), np.empty(R)
+    weighted_gram(A, R, weights, r, G, h)
+    for a in range(R):
+        for b in range(R):
+            S[a, b] += G[a, b]
+        if effects:
+            S[R, a] += h[a]
+            S[a, R] += h[a]
+    if effects:
+        for i in range(A.shape[0]):
+            S[R, R] += weights[i] * r[i] * r[i]
+
+
+@njit(cache=True, nogil=True)
+def draw_precision(
+    link: Link,
+    factors: Array,
+    ones: Array,
+    R: int,
+    effects: bool,
+    rho: float,
+    rng: np.random.Generator,
+    Q: Array,
+) -> None:
+    """Q | G, rho ~ Wishart(df + m, (prior + G'G - sum_k d_k/(1 + d_k) h_k h_k')^-1)."""
+    K = R + int(effects)
+    S, weights = np.zeros((K, K)), np.empty(link.s2.size)
+    for k in range(link.s2.size):
+        d = link.s2[k] * (rho if k > 0 else 1.0)
+        weights[k] = -d / (1.0 + d)
+    add_gram(factors, link.free, R, effects, ones, S)
+    add_gram(link.H, link.h, R, effects, weights, S)
+    for a in range(K):
+        S[a, a] += link.prior[EFFECT] if a == R else link.prior[FACTORS]
+    draw_augmented_precision(S, K, factors.shape[0] + K - 1 + link.prior[DF], math.inf, rng, Q)
+
+
+@njit(cache=True, nogil=True)
+def draw_ridge(link: Link, R: int, effects: bool, rho: float, Q: Array, rng: np.random.Generator) -> float:
+    """rho | G, Q: one slice step on its logarithm."""
+    q, K, g = link.s2.size - 1, R + int(effects), np.empty(R + 1)
+    if q <= 0 or not link.s2[1] > 0.0:
+        return rho
+    squares, rows = np.empty(q), np.full(q, float(K))
+    for k in range(q):
+        for a in range(R):
+            g[a] = link.H[k + 1, a]
+        g[R] = link.h[k + 1]
+        total = 0.0
+        for a in range(K):
+            for b in range(K):
+                total += g[a] * Q[a, b] * g[b]
+        squares[k] = link.s2[k + 1] * total
+    return float(
+        draw_variance(
+            rho, link.s2[1:], rows, squares, 1.0, link.prior[SHAPE], link.prior[SCALE], np.empty(0), rng
+        )
+    )
+
+
+@njit(cache=True, nogil=True)
+def draw_coordinates(
+    link: Link, R: int, effects: bool, rho: float, Q: Array, rng: np.random.Generator
+) -> None:
+    """U M | G, Q, rho in the place of U G: N(d/(1 + d) h_k, d/(1 + d) Q^-1)."""
+    K = R + int(effects)
+    C, z = Q[:K, :K].copy(), np.empty(K)
+    cholesky(C, K)
+    for k in range(link.s2.size):
+        d = link.s2[k] * (rho if k > 0 else 1.0)
+        for a in range(K):
+            z[a] = rng.standard_normal()
+        solve_upper(C, z, K)
+        share = d / (1.0 + d)
+        for a in range(R):
+            link.H[k, a] = share * link.H[k, a] + math.sqrt(share) * z[a]
+        if effects:
+            link.h[k] = share * link.h[k] + math.sqrt(share) * z[R]
+
+
+@njit(cache=True, nogil=True)
+def take_means_off(this: Side, link: Link, F: Array) -> None:
+    """link.values <- the measurements of every row less what features say of it."""
+    length = F.shape[1]
+    for i in range(this.free.size):
+        for n in range(this.indptr[i], this.indptr[i + 1]):
+            x, j = broadcast(0.0), this.positions[n]
+            for q in range(0, length, LANES):
+                x = fma(load(F, j * length + q), load(link.M, i * length + q), x)
+            link.values[n] = this.values[n] - link.r[i] - horizontal_sum(x)
+
+
+@njit(cache=True, nogil=True)
+def set_link(
+    this: Side, other: Side, link: Link, scratch: Scratch, R: int, effects: bool, which: int, scalars: Array,
+    rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Draw Q, rho and what features say of this side, and set what its rows are drawn from."""
+    rho = scalars[RHO[which]]
+    for i in range(this.free.size):
+        link.free[i] = this.free[i]
+    for j in range(other.free.size):
+        for a in range(R):
+            other.F[j, a] = other.factors[j, a]
+        other.effect[j] = other.free[j]
+    project(link.U, this.factors, link.H)
+    project_vector(link.U, link.free, link.h)
+    draw_precision(link, this.factors, scratch.ones, R, effects, rho, rng, scratch.Q)
+    rho = draw_ridge(link, R, effects, rho, scratch.Q, rng)
+    scalars[RHO[which]] = rho
+    draw_coordinates(link, R, effects, rho, scratch.Q, rng)
+    expand(link.U, link.H, link.M)
+    expand_vector(link.U, link.h, link.r)
+    take_means_off(this, link, other.F)
+
+
+@njit(cache=True, nogil=True)
+def add_means(this: Side, link: Link, R: int, effects: bool) -> None:
+    """Add what features say to the rows, which were drawn as deviations from it."""
+    for i in range(this.free.size):
+        for a in range(R):
+            this.factors[i, a] += link.M[i, a]
+        if effects:
+            this.free[i] += link.r[i]
+
+
+@njit(cache=True, nogil=True)
+def set_norm(left: Side, right: Side, scratch: Scratch, R: int) -> None:
+    """Put |X|^2 where `finish_sweep` looks for it, of which sigma2 is drawn; nothing else depends on sigma2."""
+    A, B, total = np.empty((R, R)), np.empty((R, R)), 0.0
+    weighted_gram(left.factors, R, scratch.ones, scratch.ones, A, scratch.h)
+    weighted_gram(right.factors, R, scratch.ones, scratch.ones, B, scratch.h)
+    for a in range(R):
+        for b in range(R):
+            total += A[a, b] * B[a, b]
+    for j in range(right.free.size):
+        right.residual_sums[j, 3] = total if j == 0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def run_linked_sweeps(
+    betas: Array, thin: int, R: int, effects: bool, left: Side, right: Side, rows: Side, cols: Side, row_link: Link,
+    col_link: Link, scratch: Scratch, source: Indices32, latent: Latent | None, errors: Errors | None, nu_grid: Array,
+    hyper: Array, scalars: Array, rng: np.random.Generator,
+    out_left: Array, out_right: Array, out_row: Array, out_col: Array, out_scalars: Array,
+) -> None:  # fmt: skip
+    """Run one sweep for each beta, in place, as `gibbs.run_sweeps` does.
+
+    rows, cols: the sides with `Link.values` in place of the measurements.
+    """
+    for t in range(betas.size):
+        scratch.state[BETA], scratch.state[COIN] = betas[t], 0.0
+        fill_normal(left.Z, rng)
+        set_link(left, right, row_link, scratch, R, effects, 0, scalars, rng)
+        draw_block(0, left.free.size, rows, right, scratch, R, effects, scalars)
+        add_means(left, row_link, R, effects)
+        fill_normal(right.Z, rng)
+        set_link(right, left, col_link, scratch, R, effects, 1, scalars, rng)
+        draw_block(0, right.free.size, cols, left, scratch, R, effects, scalars)
+        add_means(right, col_link, R, effects)
+        set_norm(left, right, scratch, R)
+        finish_sweep(left, right, scratch, R, effects, False, source, nu_grid, hyper, scalars, rng)
+        if errors is not None:
+            update_errors(errors, left, right, scratch, source, hyper, scalars, rng)
+        if latent is not None:
+            update_latent(latent, left, right, scratch, hyper, scalars, rng)
+        if thin > 0 and (t + 1) % thin == 0:
+            store_draw(t // thin, R, left, right, scalars, out_left, out_right, out_row, out_col, out_scalars)

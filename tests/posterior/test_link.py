@@ -1,0 +1,203 @@
+"""`complete` with features of rows and columns: cold rows, what matters, saving, going on, and what is refused."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from maxentry import Posterior, complete
+from maxentry._io import ThreadTeam
+from maxentry.errors import DataError, ParameterError
+from maxentry.model.likelihood import GAUSSIAN
+from maxentry.model.link import PRIOR, Basis, find_basis
+from maxentry.observations import Observations
+from maxentry.posterior import gibbs
+from maxentry.posterior.schedule import Sampling
+
+SHORT = Sampling("population", 4, 40, 40, 20, 2)
+M1, M2 = 60, 20
+WARM = 45  # the first rows have measurements
+
+
+def table(seed=0):
+    """(F, X, Y): rows that depend on the first two of six features, and measurements of the first of them."""
+    rng = np.random.default_rng(seed)
+    F = rng.standard_normal((M1, 6))
+    W, B = rng.standard_normal((2, 2)), rng.standard_normal((M2, 2))
+    A = F[:, :2] @ W + 0.2 * rng.standard_normal((M1, 2))
+    X = A @ B.T + 1.5 * F[:, [0]] + rng.standard_normal(M2)
+    Y = np.where(rng.random(X.shape) < 0.4, X + 0.2 * rng.standard_normal(X.shape), np.nan)
+    Y[WARM:] = np.nan
+    return F, X, Y
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    F, X, Y = table()
+    return F, X, Y, complete(Y, rank=2, row_features=F, sampling=SHORT, seed=1)
+
+
+def error(posterior, X):
+    return float(np.sqrt(np.mean((posterior.arrays.mean - X)[WARM:] ** 2)))
+
+
+def test_rows_with_features_and_no_measurement_are_predicted(fitted):
+    _, X, Y, posterior = fitted
+    without = complete(Y, rank=2, sampling=SHORT, seed=1)
+    assert error(posterior, X) < 0.4 * error(without, X)
+    low, high = posterior.arrays.interval(0.9)
+    assert 0.8 < np.mean((low <= X) & (high >= X)) < 0.98
+
+
+def test_what_matters_comes_first(fitted):
+    found = fitted[3].features()
+    assert list(found.columns) == ["side", "feature", "coefficient", "low", "high", "pattern", "matters"]
+    assert len(found) == 6
+    two = found.iloc[:2]
+    strength = np.hypot(found["coefficient"], found["pattern"])
+    assert strength[0] > strength[1] > 3 * strength[2]
+    assert two["feature"].nunique() == 2
+    assert (found["low"] <= found["high"]).all()
+    assert "row features: 6" in repr(fitted[3])
+
+
+def test_new_rows_with_features_are_predicted_as_well_as_cold_ones(fitted):
+    F, X, Y, posterior = fitted
+    part = complete(Y[:WARM], rank=2, row_features=F[:WARM], sampling=SHORT, seed=1)
+    nothing = np.full((M1 - WARM, M2), np.nan)
+    new = part.rows(nothing, features=F[WARM:])
+    ours = np.sqrt(np.mean((new.arrays.mean - X[WARM:]) ** 2))
+    assert ours < 1.2 * error(posterior, X)
+    blind = part.rows(nothing)
+    assert ours < 0.5 * np.sqrt(np.mean((blind.arrays.mean - X[WARM:]) ** 2))
+    some = nothing.copy()
+    some[:, :6] = X[WARM:, :6]
+    told = part.rows(some, features=F[WARM:])
+    assert np.sqrt(np.mean((told.arrays.mean - X[WARM:]) ** 2)) < 0.8 * ours
+
+
+def test_saved_and_loaded_they_go_on_as_before(fitted, tmp_path):
+    F, _, Y, posterior = fitted
+    posterior.save(tmp_path / "p.npz")
+    loaded = Posterior.load(tmp_path / "p.npz")
+    np.testing.assert_array_equal(loaded.arrays.mean, posterior.arrays.mean)
+    np.testing.assert_array_equal(loaded.features()["coefficient"], posterior.features()["coefficient"])
+    np.testing.assert_array_equal(loaded.more(2).arrays.mean, posterior.more(2).arrays.mean)
+    again = complete(Y, start=loaded, sampling=Sampling("population", 4, 0, 5, 5, 1), seed=2)
+    assert again.fit.linked
+    given = complete(
+        Y, start=posterior, row_features=F, sampling=Sampling("population", 4, 0, 5, 5, 1), seed=2
+    )
+    np.testing.assert_array_equal(again.arrays.mean, given.arrays.mean)
+
+
+def test_a_warm_start_takes_new_rows_with_their_features(fitted):
+    F, X, Y, _ = fitted
+    part = complete(Y[:WARM], rank=2, row_features=F[:WARM], sampling=SHORT, seed=1)
+    whole = complete(Y, start=part, row_features=F, seed=3)
+    assert error(whole, X) < 0.4 * np.sqrt(np.mean((X - X.mean(0))[WARM:] ** 2))
+    with pytest.raises(ParameterError, match="row_features"):
+        complete(Y, start=part)
+
+
+def test_sparse_features_are_those_of_the_same_dense_ones_up_to_their_scale():
+    rng = np.random.default_rng(5)
+    bits = (rng.random((30, 50)) < 0.1).astype(float)
+    sparse, dense = Basis(30, csr_array(bits)), Basis(30, bits)
+    np.testing.assert_allclose(sparse.s2, dense.s2, atol=1e-9)
+    np.testing.assert_allclose(sparse.apply(np.eye(50)), dense.apply(np.eye(50)), atol=1e-12)
+    few, many = Basis(30, bits[:, :20]), Basis(20, bits[:20])  # each by the smaller Gram matrix
+    for basis in (few, many):
+        F, q = basis.apply(np.eye(basis.p)), int((basis.s2 > 0).sum())
+        U = basis.U[:q, : basis.m]
+        np.testing.assert_allclose(U @ U.T, np.eye(q), atol=1e-9)
+        np.testing.assert_allclose(F @ F.T, (U[1:].T * basis.s2[1:q]) @ U[1:], atol=1e-9)
+
+
+def test_coefficients_given_a_draw_have_the_law_of_a_ridge_regression():
+    rng = np.random.default_rng(6)
+    for p in (3, 25):  # fewer features than rows, and more
+        basis, G, rho = Basis(12, rng.standard_normal((12, p))), rng.standard_normal((12, 2)), 0.7
+        F = basis.apply(np.eye(p))
+        draws = [basis.draw_coefficients(G, rho, PRIOR, False, rng) for _ in range(4_000)]
+        W = np.array([draw[2] for draw in draws])
+        expected = np.linalg.solve(F.T @ F + np.eye(p) / rho, F.T @ G)
+        z = (W.mean(0) - expected) / (W.std(0) / np.sqrt(len(W)))
+        assert np.abs(z).max() < 4.5
+        off = (W.mean(0) - 1.3 * expected) / (W.std(0) / np.sqrt(len(W)))  # control
+        assert np.abs(off).max() > 6
+        C = np.linalg.inv(F.T @ F + np.eye(p) / rho)
+        inverse = np.mean([np.linalg.inv(draw[0]) for draw in draws], axis=0)
+        np.testing.assert_allclose(W[:, 0].var(0), C[0, 0] * np.diag(inverse), rtol=0.15)
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+def test_threads_share_a_sweep_to_the_same_bits(rank):
+    rng = np.random.default_rng(7)
+    i, j = np.divmod(np.sort(rng.permutation(300 * 40)[:3_000]), 40)
+    places = Observations((300, 40), i, j, rng.standard_normal(3_000))
+    bases = Basis(300, rng.standard_normal((300, 10))), find_basis("observed", places.observed, 1)
+    data = gibbs.prepare(places, True, GAUSSIAN, True, None, bases)
+    found = []
+    for threads in (1, 3):
+        rng, nothing = (
+            np.random.default_rng(8),
+            gibbs.DrawBuffers(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2))),
+        )
+        priors = gibbs.Priors.weak((300, 40), rank)
+        state, hyper = gibbs.init(data, rank, priors, rng), gibbs.hyperparameters(priors)
+        with ThreadTeam(threads) as team:
+            found.append(
+                gibbs.step(
+                    state, data, rank, hyper, rng, np.ones(3), nothing, 0, team=team if threads > 1 else None
+                )
+            )
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_which_entries_were_observed_helps_where_people_chose_them():
+    rng = np.random.default_rng(9)
+    taste, kind = rng.standard_normal(120), rng.standard_normal(60)
+    X = 1.5 * np.outer(taste, kind)
+    chosen = rng.random(X.shape) < 0.25 / (1 + np.exp(-2 * X))  # people measure what they will like
+    held = chosen & (rng.random(X.shape) < 0.3)
+    Y = np.where(chosen & ~held, X + rng.standard_normal(X.shape), np.nan)
+    plain = complete(Y, rank=1, sampling=SHORT, seed=1)
+    both = complete(Y, rank=1, row_features="observed", col_features="observed", sampling=SHORT, seed=1)
+    errors = [np.sqrt(np.mean((p.arrays.mean - X)[held] ** 2)) for p in (both, plain)]
+    assert errors[0] < 0.95 * errors[1]
+    assert both.rows({"new": {0: 1.0, 1: 2.0}}).arrays.mean.shape == (1, 60)
+    assert str(both.features()["feature"][0]).startswith("observed ")
+
+
+def test_what_is_refused():
+    F, _, Y = table()
+    from maxentry import Priors
+
+    with pytest.raises(ParameterError, match="priors"):
+        complete(Y, row_features=F, priors=Priors.paper())
+    with pytest.raises(ParameterError, match="observed"):
+        complete(Y, row_features="chosen")
+    with pytest.raises(DataError, match="60"):
+        complete(Y, row_features=F[:-1])
+    plain = complete(Y, rank=1, sampling=Sampling("population", 1, 2, 2, 2, 1), seed=1)
+    with pytest.raises(ParameterError, match="features"):
+        plain.features()
+    with pytest.raises(ParameterError, match="row_features"):
+        plain.rows({"new": {0: 1.0}}, features=F[:1])
+    with pytest.raises(ParameterError, match="row_features"):
+        complete(Y, start=plain, row_features=F)
+
+
+@pytest.mark.slow
+def test_the_rank_is_chosen_with_features_and_useless_ones_do_no_harm():
+    F, X, Y = table(3)
+    Y[WARM:, ::3] = X[WARM:, ::3]
+    rng = np.random.default_rng(4)
+    useless = rng.standard_normal((M1, 10))
+    errors = []
+    for features in (None, useless, F):
+        posterior = complete(Y, row_features=features, seed=1)
+        errors.append(np.sqrt(np.mean((posterior.arrays.mean - X)[np.isnan(Y)] ** 2)))
+    assert errors[1] < 1.05 * errors[0]
+    assert errors[2] < errors[0]
