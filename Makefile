@@ -11,7 +11,7 @@ demo: .venv/.demo  ## the main job on an embedded default; installs only what it
 
 .venv/.demo: pyproject.toml
 	test -e .venv/.ready || $(PYTHON) -m venv .venv
-	test -e .venv/.ready || $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements-dev.lock -e . matplotlib
+	test -e .venv/.ready || $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c requirements-dev.lock -e .
 	@touch $@
 
 LONG := slow or process or browser or postgres or pages

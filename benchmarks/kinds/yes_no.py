@@ -38,9 +38,20 @@ def yes_no(quick: bool) -> list[Line]:
                 found.setdefault(method, []).append(scores)
         means = {method: np.mean(scores, axis=0) for method, scores in found.items()}
         text = "; ".join(f"{method} {a:.4f}, {b:.4f}, {c:.3f}" for method, (a, b, c) in means.items())
+        text += _compare_with_best(found) if len(seeds) > 1 else ""
         what = f"{name}, {SHARE:.0%} known, {len(seeds)} seed{'s' * (len(seeds) > 1)}: log loss, Brier, calibration"
         lines += [Line(what, text, "best of all")] if seeds else []
     return lines
+
+
+def _compare_with_best(found: dict[str, list[list[float]]]) -> str:
+    """How far the log loss is below that of the best other method, with the standard error over the seeds."""
+    losses = {method: np.array(scores)[:, 0] for method, scores in found.items()}
+    ours = losses.pop("yes/no")
+    best = min(losses, key=lambda method: losses[method].mean())
+    less = losses[best] - ours
+    error = less.std(ddof=1) / np.sqrt(less.size)
+    return f"; log loss less than {best}: {less.mean():.4f} ± {error:.4f}"
 
 
 def _compare(B: np.ndarray, seed: int, quick: bool) -> dict[str, list[float]]:

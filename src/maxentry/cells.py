@@ -118,6 +118,14 @@ class _NoNumberError(ValueError):
     """A cell is no number."""
 
 
+class _NoMeasurementError(ValueError):
+    """A cell is no measurement: what is wrong with it, and what to write instead."""
+
+    def __init__(self, said: str, advice: str) -> None:
+        super().__init__(f"{said} {advice}".rstrip())
+        self.said = said
+
+
 def _number(cell: Any, decimal_comma: DecimalComma) -> float | None:
     """Read a number from a cell that is not empty; None for NaN. A ValueError says why it is none."""
     text = _use_point(cell.strip(), decimal_comma) if isinstance(cell, str) else None
@@ -256,7 +264,7 @@ def parse_measurement(
     try:
         return read_cell(cell, decimal_comma, words)
     except ValueError as error:
-        raise DataError(f"{where}: {error}") from None
+        raise DataError(f"{where}: {error}", said=getattr(error, "said", str(error))) from None
 
 
 def read_cell(
@@ -271,13 +279,13 @@ def read_cell(
         try:
             number = _number(cell, decimal_comma)
         except _NoNumberError as error:
-            raise ValueError(f"{error} {_advice(cell, decimal_comma)}".rstrip()) from None
+            raise _NoMeasurementError(str(error), _advice(cell, decimal_comma)) from None
         return None if number is None else Statement(number, number)
     try:
         low, high = (_number(end.strip(), decimal_comma) if isinstance(end, str) else end for end in ends)
     except ValueError as error:
         advice = _advice(cell, decimal_comma) if isinstance(error, _NoNumberError) else f"{WRITTEN}."
-        raise ValueError(f"{show(cell, 40)} is no limit or range: {error} {advice}") from None
+        raise _NoMeasurementError(f"{show(cell, 40)} is no limit or range: {error}", advice) from None
     if low is None or high is None or not low <= high:
         raise ValueError(f"{show(cell, 40)} is no range: the lower end comes first. {WRITTEN}.")
     if math.isinf(low) and math.isinf(high):

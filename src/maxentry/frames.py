@@ -160,13 +160,13 @@ def find_unused(names: Sequence[Hashable], taken: Iterable[int | None]) -> list[
     ]
 
 
-def name_unused(names: Sequence[Hashable], source: str = "") -> str:
-    """Return the warning for columns that are not used."""
+def name_unused(names: Sequence[Hashable], source: str = "", used: str = "row, col, value") -> str:
+    """Return the warning for columns that are not used; used: what row, column and value are called."""
     listed = ", ".join(show(name, 40) for name in names[:5]) + (
         f" and {len(names) - 5} more" if len(names) > 5 else ""
     )
     are = "column is" if len(names) == 1 else "columns are"
-    used = "row, col, value, low, high, se"
+    used = f"{used}, low, high, se"
     return f"{source or 'the long table'}: {len(names)} {are} not used: {listed} (used are {used})."
 
 

@@ -13,7 +13,7 @@ import stat
 import warnings
 import zipfile
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
@@ -65,6 +65,7 @@ class Table:
     source: str = ""
     lines: list[int] | None = None  # the line of the file that each line of the table starts in
     decimal_comma: DecimalComma = "never"
+    unread: tuple[str, ...] = ()  # other sheets of the workbook
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, list[Any]], *names: str) -> Table:
@@ -126,11 +127,13 @@ def is_table(data: object) -> bool:
     return frames.is_frame(data)
 
 
-def read(data: Any, form: Format | None = None, source: str = "", sheet: str | None = None) -> Table:
+def read(
+    data: Any, form: Format | None = None, source: str = "", sheet: str | None = None, most: int = 0
+) -> Table:
     """Read a CSV, Excel or Parquet file, a stream, a mapping of columns or a frame.
 
     `source` is what error messages call it: for a file its path, if nothing else is given. `sheet`: the sheet of a
-    workbook, by name; by default the first that is not empty.
+    workbook, by name; by default the first that is not empty. `most`: cells of a stream of Parquet.
     """
     if isinstance(data, Table):
         return data
@@ -139,7 +142,7 @@ def read(data: Any, form: Format | None = None, source: str = "", sheet: str | N
         refuse_workbook(path)
         if form is None and path.suffix.lower() in ENDINGS:
             form = Format(ENDINGS[path.suffix.lower()])
-        return _from_bytes(read_bytes(path), source or str(data), form, sheet)
+        return _from_bytes(read_bytes(path), source or str(data), form, sheet, 0)
     from maxentry import frames
 
     if hasattr(data, "read"):
@@ -149,7 +152,7 @@ def read(data: Any, form: Format | None = None, source: str = "", sheet: str | N
             return _from_text(content, source, _separator(form))
         if not isinstance(content, bytes | bytearray | memoryview):
             raise DataError(f"expected a stream of bytes or text, got {show(content)} from it.")
-        return _from_bytes(bytes(content), source, form, sheet)
+        return _from_bytes(bytes(content), source, form, sheet, most)
     columns = dict(data) if isinstance(data, Mapping) else _frame_columns(data)
     cells = [frames.to_list(x) if frames.is_sequence(x) else [x] for x in columns.values()]
     lengths = {len(column) for column in cells}
@@ -183,14 +186,14 @@ def refuse_workbook(path: str | PathLike[str]) -> None:
         )
 
 
-def _from_bytes(content: bytes, source: str, form: Format | None, sheet: str | None) -> Table:
+def _from_bytes(content: bytes, source: str, form: Format | None, sheet: str | None, most: int) -> Table:
     """Parquet and Excel are known by their first bytes, whatever the file is called."""
     if form is Format.xlsx or (form is None and content[:4] == XLSX_MAGIC):
         return _from_xlsx(content, source, sheet)
     if sheet is not None:
         raise DataError(f"{source or 'the stream'} has no sheets: --sheet is for Excel files (.xlsx).")
     if form is Format.parquet or content[:4] == PARQUET_MAGIC:
-        return _from_parquet(content, source)
+        return _from_parquet(content, source, most)
     return _from_text(decode(content, source), source, _separator(form))
 
 
@@ -306,16 +309,16 @@ def parquet_library() -> Literal["pyarrow", "polars"]:
     raise MissingDependencyError("Parquet needs pyarrow or polars: pip install 'maxentry[parquet]'.")
 
 
-def _from_parquet(content: bytes, source: str) -> Table:
+def _from_parquet(content: bytes, source: str, limit: int) -> Table:
     """What pandas stored as its index comes first, as in CSV."""
     library = parquet_library()
     import narwhals as nw
 
     try:
-        got, most = _count_parquet(content, library), max(MOST_CELLS, 4 * len(content))
+        got, most = _count_parquet(content, library), limit or max(MOST_CELLS, 4 * len(content))
         if got > most:  # a few bytes can repeat a cell any number of times
-            where = source or "the stream"
-            raise DataError(f"{where}: expected at most {most} cells in a file of its size, got {got}.")
+            source = source or "the stream"
+            raise DataError(f"{source}: expected at most {most} cells in a file of its size, got {got}.")
         frame = nw.read_parquet(io.BytesIO(content), backend=library)
         columns = {name: frame.get_column(name).to_list() for name in frame.columns}
         schema = getattr(frame.to_native(), "schema", None)
@@ -360,9 +363,8 @@ def _to_parquet(table: Table) -> bytes:
             text = [None if cell is None else str(cell) for cell in column]
             return nw.new_series(name, text, nw.String(), backend=library)
 
-    twice = next((name for k, name in enumerate(table.names) if name in table.names[:k]), None)
-    if twice is not None:
-        raise DataError(f"expected distinct column names for Parquet, got {show(twice)} twice.")
+    if twice := [name for k, name in enumerate(table.names) if name in table.names[:k]]:
+        raise DataError(f"expected distinct column names for Parquet, got {show(twice[0])} twice.")
     pairs = zip(table.names, table.columns, strict=True)
     nw.from_dict({name: series(name, column) for name, column in pairs}).write_parquet(content)
     return content.getvalue()
@@ -400,18 +402,16 @@ def _from_xlsx(content: bytes, source: str, sheet: str | None) -> Table:
     columns = [[line.get(place) for _, line in lines] for place in used]
     titles = [cell_text(column[0]).strip() for column in columns]
     where = f"{source}, sheet {name!r}" if len(names) > 1 else source
-    numbers = [number for number, _ in lines[1:]]
-    return Table(titles, [column[1:] for column in columns], where, numbers, "unambiguous")
+    cells, numbers = [column[1:] for column in columns], [number for number, _ in lines[1:]]
+    return Table(titles, cells, where, numbers, "unambiguous", tuple(x for x in names if x != name))
 
 
 def sheet_names(content: bytes, source: str = "the file") -> list[str]:
     """The names of the sheets of a workbook; none for a file of another kind."""
     if content[:4] != XLSX_MAGIC:
         return []
-    book = _open_workbook(content, source)
-    names = [page.title for page in book.worksheets]
-    book.close()
-    return names
+    with closing(_open_workbook(content, source)) as book:
+        return [page.title for page in book.worksheets]
 
 
 def _open_workbook(content: bytes, source: str) -> Any:
@@ -508,8 +508,7 @@ def _to_xlsx(table: Table) -> bytes:
             f"expected less than {MOST_LINES} lines and {MOST_COLUMNS} columns for Excel, got {got}."
         )
     texts = (x for column in (table.names, *table.columns) for x in column if isinstance(x, str))
-    wrong = next((text for text in texts if ILLEGAL.search(text)), None)
-    if wrong is not None:
+    if (wrong := next((text for text in texts if ILLEGAL.search(text)), None)) is not None:
         raise DataError(f"expected text that Excel can hold, got {show(wrong)}.")
     book = Workbook(write_only=True)
     page = book.create_sheet("maxentry")

@@ -208,7 +208,7 @@ def test_the_least_cost_is_that_of_an_entry(parts: tuple[str, ...]) -> None:
 def test_looking_ahead_asks_for_nothing_and_says_what_to_do() -> None:
     campaign = begun()
     assert campaign.outlook().outlook is None
-    assert campaign.outlook().advice == "ask: initial design, nothing told yet."
+    assert campaign.outlook().advice == "ask: initial design, before any value."
     answer(campaign, ask(campaign, 14), truth())
     events = campaign.status().events
     found = campaign.outlook(5, progress=False)

@@ -35,6 +35,21 @@ def lab(tmp_path: Path) -> Any:
         yield campaign
 
 
+def test_the_id_of_a_deleted_campaign_is_not_given_again(lab: Campaign, tmp_path: Path) -> None:
+    """Whoever still holds the deleted one finds that it is gone, and no damage."""
+    file = tmp_path / "lab.db"
+    Campaign.delete(file, "lab")
+    with Campaign.create(file, "next", ROWS, COLS, **QUICK) as campaign:
+        assert campaign.key.id > lab.key.id
+        for look in (lab.status, lambda: lab.tell(row="a", col="x", value=1.0)):
+            with pytest.raises(StorageError, match="it is gone") as refused:
+                look()
+            assert refused.value.code == "campaign_gone"
+    with Storage(file) as storage, Storage(tmp_path / "copy.db", create=True) as copy:
+        copy_campaigns(storage, copy)
+        assert copy.names() == ["next"]
+
+
 def entries(campaign: Campaign) -> dict[tuple[str, str], float]:
     table = campaign.export(frame="columns")
     return {(r, c): v for r, c, v in zip(table["row"], table["col"], table["value"], strict=True)}

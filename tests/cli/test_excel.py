@@ -49,7 +49,7 @@ def test_a_matrix_a_plate_and_the_result_are_workbooks() -> None:
     assert answer("tell", "plate.xlsx")["told"] == 2
     good("posterior", "-o", "completed.xlsx")
     lines = list(load_workbook("completed.xlsx").active.iter_rows(values_only=True))
-    assert [line[0] for line in lines] == ["row", "L1", "L2", "L3"]
+    assert [line[0] for line in lines] == ["ligand", "L1", "L2", "L3"]
     assert all(isinstance(x, float) for line in lines[1:] for x in line[1:])
     good("history", "-o", "history.xlsx")
     good("export", "--wide", "-o", "values.xlsx")
@@ -63,6 +63,12 @@ def test_a_sheet_is_named() -> None:
     assert said == "book.xlsx: expected a sheet named 'Yield', got 'Old', 'Yields'."
     Path("wide.csv").write_text("ligand,S1\nL1,2\n")
     assert "--sheet is for Excel files" in refused("new", "x", "--from", "wide.csv", "--sheet", "Yields")
+
+
+def test_a_sheet_without_a_table_names_another_one() -> None:
+    write_book("book.xlsx", Notes=[["Screening, March"]], Yields=YIELDS)
+    said = refused("new", "lab", "--from", "book.xlsx")
+    assert said.endswith("got only the column 'Screening, March'. Choose another sheet: --sheet 'Yields'.")
 
 
 def test_a_refusal_names_sheet_and_line() -> None:

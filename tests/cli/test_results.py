@@ -168,7 +168,7 @@ def test_a_campaign_to_the_end_of_the_loop(yields: pd.DataFrame) -> None:
     by_entry = {(e["row"], e["col"]): e for e in found["entries"]}
     assert by_entry[asked[0]["row"], asked[0]["col"]]["mean"] == pytest.approx(asked[0]["mean"], rel=1e-3)
     wide = good("posterior", "--what", "sd").stdout.splitlines()
-    assert wide[0] == "row,S0,S1,S2,S3,S4,S5"
+    assert wide[0] == "ligand,S0,S1,S2,S3,S4,S5"
     shown = " ".join(good("status").stdout.split())
     assert "expected error" in shown
     assert "with pending" in shown

@@ -47,6 +47,9 @@ class Local:
     def list(self) -> list[str]:
         return Campaign.list(self.storage)
 
+    def delete(self, name: str) -> int:
+        return Campaign.delete(self.storage, name)
+
 
 @pytest.fixture(
     params=(
@@ -113,6 +116,30 @@ def untimed(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 # Coming and going
+
+
+def test_rows_are_removed_and_campaigns_renamed_and_deleted(lab: Any) -> None:
+    campaign = begun(lab, "one", ROWS, COLS)
+    campaign.tell(row=[ROWS[0], ROWS[1], ROWS[1]], col=[1, 1, "x"], value=[1.0, 2.0, 3.0])
+    assert campaign.remove_rows([ROWS[1]]) == 2
+    assert campaign.remove_cols(["y/z ?"]) == 0
+    assert campaign.state.shape == (3, 4)
+    assert same(campaign.export(frame="columns")["value"], [1.0])
+    with pytest.raises(LabelError):
+        campaign.remove_rows([ROWS[1]])
+    campaign.rename("two")
+    assert (campaign.name, lab.list()) == ("two", ["two"])
+    with pytest.raises(CampaignError):
+        begun(lab, "three").rename("two")
+    assert lab.delete("two") == 5  # created, told, twice removed, renamed
+    with pytest.raises(CampaignError):
+        lab.delete("two")
+    with pytest.raises(MaxentryError, match=r"gone|deleted|expected the name"):
+        campaign.status()
+    begun(lab, "two")  # the name is free again, and what is left of the old one does not meet the new one
+    with pytest.raises(MaxentryError, match=r"gone|deleted|expected the name"):
+        campaign.tell(row=ROWS[0], col=1, value=5.0)
+    assert lab.open("two").status().told == 0
 
 
 def test_campaigns_are_begun_listed_and_opened(lab: Any) -> None:

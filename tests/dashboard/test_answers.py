@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.run import answer
+from tests.contracts.test_same_numbers import facts_in
 from tests.dashboard.browser import Watched
-from tests.dashboard.lab import ROWS, address, campaign, colours_of_map, fitted
+from tests.dashboard.lab import ROWS, address, campaign, colours_of_map, fitted, laboratory
 from tests.dashboard.test_looks import contrast_of
 from tests.dashboard.test_next_step import expect
 
@@ -61,6 +64,34 @@ def test_a_table_that_is_to_be_filled_has_no_answer(lab: Any, reader: Reader) ->
     page = reader(lab.url).tab(address(path))
     fitted(page)
     assert page.locator(".answer").is_hidden()
+
+
+def test_the_page_the_report_and_the_command_line_say_the_same(reader: Reader, tmp_path: Path) -> None:
+    """The figures that people read; tests/contracts/test_same_numbers.py compares the others, without a browser."""
+    file = tmp_path / "lab.db"
+    with laboratory(str(file)) as lab:
+        path = campaign(lab, told=14, pending=3, goal="best per column", budget=40)
+        page = reader(lab.url).tab(address(path))
+        fitted(page)
+        report = lab.get(f"{path}/report?wait=60").text
+        sentences = page.locator(".answer li").all_inner_texts()
+        shown_facts = {
+            box.locator("dt").inner_text(): box.locator("dd").first.inner_text()
+            for box in page.locator(".facts div").all()
+        }
+    status = answer("status", "-s", file)
+    reported, error = facts_in(report), status["outlook"]["error_now"]
+    assert reported["expected error now against measurements"] == f"{error:.3g}"
+    assert float(shown_facts["expected error"]) == pytest.approx(error, rel=5e-3)
+    assert int(shown_facts["measured"]) == status["told"] == 14
+    assert reported["measured"].startswith("14 entries ")
+    assert int(shown_facts["pending"]) == status["pending"] == int(reported["pending"]) == 3
+    assert int(shown_facts["left to ask"]) == status["available"] == int(reported["left to ask for"])
+    assert float(shown_facts["budget left"]) == 40 - status["spent"]
+    assert reported["spent"] == f"{status['spent']:g} of 40"
+    said = answer("answer", "-s", file)["summary"]
+    assert sentences == said[:-1][:6]
+    assert all(f"<li>{line}</li>" in html.unescape(report) for line in said[:-1])
 
 
 FILES = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.dashboard.browser import Watched
-from tests.dashboard.lab import address, campaign, fitted, shown
+from tests.dashboard.lab import ROWS, address, campaign, fitted, shown
 from tests.dashboard.test_next_step import expect
 
 Reader = Callable[..., Watched]
@@ -191,3 +191,28 @@ def test_rows_and_columns_are_added(lab: Any, reader: Reader) -> None:
         expect(box).to_have_count(0)
     page.locator(".legend").get_by_text("all 9 rows, all 6 columns").wait_for()
     assert lab.get(f"{path}/labels").json()["rows"][-2:] == ["L8", "L9"]
+
+
+def test_a_campaign_loses_a_row_gets_another_name_and_is_deleted(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, told=8)
+    page = reader(lab.url).tab(address(path))
+    shown(page, 3)
+    page.get_by_role("button", name="Remove …").click()
+    page.get_by_label("Labels").fill("L1")
+    page.get_by_role("button", name="Remove", exact=True).click()
+    page.locator(".toast", has_text="struck out").wait_for()
+    assert lab.get(f"{path}/labels").json()["rows"] == ROWS[1:]
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_label("Name", exact=True).fill("second")
+    page.get_by_role("button", name="Save settings").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("second", timeout=60_000)
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_role("button", name="Delete campaign …").click()
+    page.get_by_label("Type its name").fill("first")
+    page.get_by_role("button", name="Delete for good").click()
+    page.locator("dialog .problem", has_text="not deleted").wait_for()
+    assert lab.get("/campaigns").json()["total"] == 1
+    page.get_by_label("Type its name").fill("second")
+    page.get_by_role("button", name="Delete for good").click()
+    page.get_by_text("No campaigns yet.").wait_for()
+    assert lab.get("/campaigns").json()["total"] == 0

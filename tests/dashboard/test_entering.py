@@ -67,6 +67,20 @@ def test_what_is_typed_survives_a_reload_until_it_is_saved(lab: Any, reader: Rea
     assert page.evaluate("Object.keys(localStorage).filter(key => key.includes('typed'))") == []
 
 
+def test_what_is_typed_stays_when_its_entry_is_no_longer_pending(lab: Any, reader: Reader) -> None:
+    """Its lease has ended, or as here somebody has withdrawn it: the value can still be saved."""
+    path = campaign(lab, pending=2)
+    page = reader(lab.url).tab(address(path))
+    shown(page, 2)
+    page.locator("#batch tr[data-id='1'] input").fill("12,5")
+    assert lab.post(f"{path}/withdraw", json={"ids": [1, 2]}).status_code == 200
+    expect(page.locator("#said-1")).to_contain_text("No longer pending", timeout=60_000)
+    expect(page.locator("#batch tr[data-id]")).to_have_count(1)
+    page.locator("#save").click()
+    expect(page.locator("#batch tr[data-id]")).to_have_count(0, timeout=60_000)
+    assert [line["value"] for line in lab.get(f"{path}/measurements").json()["items"]] == [12.5]
+
+
 def test_a_refused_value_is_marked_in_sight_and_says_why_beside_it(lab: Any, reader: Reader) -> None:
     path = campaign(lab, pending=30, range=[0, 100])
     page = reader(lab.url, viewport=NARROW).tab(address(path))

@@ -187,17 +187,3 @@ def test_what_is_refused():
         plain.rows({"new": {0: 1.0}}, features=F[:1])
     with pytest.raises(ParameterError, match="row_features"):
         complete(Y, start=plain, row_features=F)
-
-
-@pytest.mark.slow
-def test_the_rank_is_chosen_with_features_and_useless_ones_do_no_harm():
-    F, X, Y = table(3)
-    Y[WARM:, ::3] = X[WARM:, ::3]
-    rng = np.random.default_rng(4)
-    useless = rng.standard_normal((M1, 10))
-    errors = []
-    for features in (None, useless, F):
-        posterior = complete(Y, row_features=features, seed=1)
-        errors.append(np.sqrt(np.mean((posterior.arrays.mean - X)[np.isnan(Y)] ** 2)))
-    assert errors[1] < 1.05 * errors[0]
-    assert errors[2] < errors[0]

@@ -26,8 +26,59 @@ def test_a_table_is_read_with_decimal_points(
     with serving() as client:
         answer = client.post("/tables", content=content, headers=BYTES)
         assert answer.status_code == 200, answer.text
-        assert answer.json() == {"names": names, "lines": lines, "sheets": []}
+        found = answer.json()
+        assert (found["names"], found["lines"], found["sheets"]) == (names, lines, [])
         assert client.get("/campaigns").json()["total"] == 0
+
+
+def test_labels_stay_as_they_are_written() -> None:
+    """A label like 1,5 is no number: the page takes labels from `written`, and values from `lines`."""
+    with serving() as client:
+        found = client.post("/tables", content=b"dose;S1\n1,5;2,5\n2,5;\n", headers=BYTES).json()
+        assert found["lines"] == [["1.5", "2.5"], ["2.5", ""]]
+        assert found["written"] == [["1,5", "2,5"], ["2,5", ""]]
+        assert client.post("/tables", content=b"dose,S1\nlow,2.5\n", headers=BYTES).json()["written"] is None
+
+
+def test_files_of_too_many_cells_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few bytes of Parquet can be many cells; a workbook of many cells would take long to write."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"row": ["a"] * 50, "col": ["x"] * 50, "value": [1.0] * 50}), stream)
+    with serving() as client:
+        path = begin(client, rows=["a", "b"], cols=["x", "y"])
+        client.post(f"{path}/tell", json={"lines": [{"row": "a", "col": "x", "value": 1.0}]})
+        assert client.post("/tables", content=stream.getvalue(), headers=BYTES).status_code == 200
+        assert client.get(f"{path}/export?form=xlsx").status_code == 200
+        monkeypatch.setattr("maxentry.tables.MOST_CELLS", 100)
+        monkeypatch.setattr("maxentry.server.routes.campaigns.LARGEST_SHEET", 3)
+        for where in ("/tables", f"{path}/tell/csv"):
+            refused = client.post(where, content=stream.getvalue(), headers=BYTES)
+            assert refused.status_code == 422, where
+            assert "at most 100 cells" in refused.json()["detail"]
+        refused = client.get(f"{path}/export?form=xlsx")
+        assert (refused.status_code, refused.json()["error"]) == (422, "SizeError")
+        assert "form=csv" in refused.json()["detail"]
+        assert client.get(f"{path}/export?form=csv").status_code == 200
+
+
+def test_wells_of_a_plate_come_with_the_file(cache: None) -> None:
+    """Also later, from the history; entries that were asked for one by one have none."""
+    with serving() as client:
+        path = begin(client, rows=[f"r{i}" for i in range(6)], cols=[f"c{j}" for j in range(6)])
+        entries = client.post(f"{path}/ask", json={"plates": "2x3"}).json()["entries"]
+        single = client.post(f"{path}/ask", json={"n": 2}).json()["entries"]
+        lines = list(csv.DictReader(io.StringIO(client.get(f"{path}/plate").text)))
+        wells = {line["id"]: line["well"] for line in lines}
+        assert sorted(wells[str(e["id"])] for e in entries) == ["A1", "A2", "A3", "B1", "B2", "B3"]
+        assert {wells[str(e["id"])] for e in single} == {""}
+        rows = {line["row"]: line["well"][0] for line in lines if line["well"]}
+        assert sorted(rows.values()) == ["A", "B"]
+        assert (
+            client.get(f"{path}/history").json()["items"][1]["what"].startswith("ids 1 to 6, a plate of 2x3")
+        )
+        event = client.get(f"{path}/events").json()["items"]
+        assert (event[1]["payload"]["plate"], "plate" in event[2]["payload"]) == ("2x3", False)
 
 
 def test_a_table_that_is_none_is_refused_in_a_sentence() -> None:

@@ -317,4 +317,26 @@ def test_no_route_ignores_a_key() -> None:
         for method, about in methods.items()
         if method != "get" and "Idempotency-Key" not in [p["name"] for p in about.get("parameters", ())]
     }
-    assert without == {"/api/v1/jobs/{job}", "/api/v1/campaigns/{campaign}/lookup", "/api/v1/tables"}
+    deleting = {"/api/v1/jobs/{job}", "/api/v1/campaigns/{campaign}"}  # twice is no more than once
+    assert without == {*deleting, "/api/v1/campaigns/{campaign}/lookup", "/api/v1/tables"}
+
+
+def test_removing_and_renaming_again_change_nothing_more() -> None:
+    with serving() as client:
+        path = begin(client, rows=["a", "b", "c", "d"], cols=["x", "y"])
+        lines = [{"row": row, "col": "x", "value": 1.0} for row in "abcd"]
+        client.post(f"{path}/tell", json={"lines": lines})
+        for route, body in (("rows/remove", {"labels": ["b"]}), ("rename", {"name": "other"})):
+            send = {"json": body, "headers": {"Idempotency-Key": route}}
+            first, second = (client.post(f"{path}/{route}", **send) for _ in range(2))
+            assert (first.status_code, first.json()) == (200, second.json())
+        assert client.post(f"{path}/rows/remove", json={"labels": ["c"]}).json() == {
+            "version": 5,
+            "struck": 1,
+        }
+        assert client.get(path).json()["name"] == "other"
+        kinds = [line["kind"] for line in client.get(f"{path}/history").json()["items"]]
+        assert kinds == ["created", "told", "rows_removed", "renamed", "rows_removed"]
+        assert (
+            client.post(f"{path}/rows/remove", json={"labels": ["b"]}).status_code == 422
+        )  # the control: no key

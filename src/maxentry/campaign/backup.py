@@ -16,7 +16,7 @@ from maxentry._io import can_be_path, refuse_existing, write_atomically
 from maxentry.campaign import events
 from maxentry.campaign.address import check_uuid, sqlite_file
 from maxentry.campaign.events import Link, Record
-from maxentry.campaign.schema import CAMPAIGNS, EVENTS
+from maxentry.campaign.schema import CAMPAIGNS, EVENTS, new_id
 from maxentry.campaign.state import replay
 from maxentry.campaign.storage import Key, Storage, first_link, read_last, select_rows, write_last
 from maxentry.errors import CampaignError, MaxentryError, ParameterError, StorageError
@@ -145,7 +145,7 @@ def copy_campaigns(
         target.check_version(writer)
         for key in keys:
             check_uuid(key, source.name)
-            row = {"uuid": key.uuid, "name": key.name, "created_at": key.created_at}
+            row = {"uuid": key.uuid, "name": key.name, "created_at": key.created_at, **new_id(writer)}
             try:
                 added = writer.execute(insert(CAMPAIGNS).values(row)).inserted_primary_key
             except IntegrityError:

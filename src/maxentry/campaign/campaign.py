@@ -405,7 +405,7 @@ class Campaign:
                     then, batch = latest, self._choose(latest, n, now, limits, progress)
                     free = np.ones(len(batch.rows), dtype=bool)
                 if free is not None:
-                    event = policy.build_event(batch, free, then, latest, now)
+                    event = policy.build_event(batch, free, then, latest, now, plates)
                     state = latest.after(log.append([event], latest.version, now, who))
             if state is not None:
                 return self._remember(state)
@@ -516,7 +516,7 @@ class Campaign:
     def rename(self, name: str, *, who: str | None = None) -> None:
         """Give the campaign another name, which no other campaign of the storage has."""
         wanted = check_settings(replace(self.settings, name=name)).name
-        twin = self.within(lambda log: write_name(log, wanted))
+        twin = self.within(lambda log: write_name(log, wanted, self._storage.around))
         twin._change(lambda state, _: ([events.Renamed(wanted, state.settings.name)], None), who)
         self._key = self._key._replace(name=wanted)
         self._remember(twin._latest)

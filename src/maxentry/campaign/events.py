@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -71,7 +71,8 @@ class Created(Event):
 class Asked(Event):
     """Entries were asked for under the ids first, first + 1, …, chosen from the state after event `based_on`.
 
-    Mean, sd and gain are the predictions at that time, in the user's units (NaN without a model).
+    Mean, sd and gain are the predictions at that time, in the user's units (NaN without a model). plate: the size of a
+    block ("8x12"), not in the payload where there is none; `wells` says which entry is in which well.
     """
 
     kind: ClassVar[str] = "asked"
@@ -85,10 +86,18 @@ class Asked(Event):
     based_on: int
     expires_at: dt.datetime | None = None
     why: str = ""
+    plate: str = ""
+
+    @property
+    def wells(self) -> list[str]:
+        """The wells of the entries; empty where there is no plate."""
+        return name_wells(self.rows, self.cols) if self.plate else []
 
     def payload(self) -> dict[str, Any]:
         """Return the event as JSON data, with null for NaN."""
         plain = super().payload()
+        if not self.plate:
+            del plain["plate"]
         return plain | {name: [x if math.isfinite(x) else None for x in plain[name]] for name in PREDICTED}
 
     @classmethod
@@ -102,6 +111,17 @@ class Asked(Event):
 
 
 PREDICTED = ("mean", "sd", "gain", "cost")
+
+
+def name_wells(rows: Sequence[int], cols: Sequence[int]) -> list[str]:
+    """Return the wells of a plate for the entries of a block: its rows are A, B, …, its columns 1, 2, …"""
+    letter, number = ({k: n for n, k in enumerate(sorted(set(side)))} for side in (rows, cols))
+    return [f"{_letters(letter[i])}{number[j] + 1}" for i, j in zip(rows, cols, strict=True)]
+
+
+def _letters(k: int) -> str:
+    """A, …, Z, AA, AB, …"""
+    return (_letters(k // 26 - 1) if k >= 26 else "") + chr(ord("A") + k % 26)
 
 
 @dataclass(frozen=True)
@@ -446,6 +466,11 @@ def _check_link(row: Any, name: str, link: Link) -> str:
             name, f"event {link.number} as read before", "another one: another copy was put in place"
         )
     return stored
+
+
+def gone(name: str) -> StorageError:
+    """Return the error for a campaign that was deleted."""
+    return StorageError(f"expected the campaign {name}, got none: it is gone.", code="campaign_gone")
 
 
 def replaced(name: str, expected: str, got: str) -> StorageError:

@@ -317,7 +317,7 @@ def explain_design_phase(state: State, now: dt.datetime) -> str | None:
     wanted = _count_initial(state)
     told, waiting = len(state.told_keys), len(state.pending(now).rows)
     if told == 0:
-        return "initial design, nothing told yet"
+        return "initial design, before any value"
     if told + waiting < wanted:
         return f"initial design, {told + waiting} of {wanted} told or pending"
     if 2 * told < wanted:
@@ -510,8 +510,10 @@ def _asked_since(then: State, latest: State) -> Indices:
     return Entries(rows, cols).keys(latest.shape[1])
 
 
-def build_event(batch: Batch, kept: Flags, then: State, latest: State, now: dt.datetime) -> Asked:
-    """Build the event that asks for the entries of the batch where `kept` is true."""
+def build_event(
+    batch: Batch, kept: Flags, then: State, latest: State, now: dt.datetime, plates: Plates | None = None
+) -> Asked:
+    """Build the event that asks for the entries of the batch where `kept` is true; of a block with its plate."""
     lease = latest.settings.lease
     columns = {name: tuple(np.asarray(getattr(batch, name))[kept].tolist()) for name in Batch._fields[:6]}
     return Asked(
@@ -520,4 +522,5 @@ def build_event(batch: Batch, kept: Flags, then: State, latest: State, now: dt.d
         based_on=then.version,
         expires_at=None if lease is None else now + dt.timedelta(seconds=lease),
         why=batch.why,
+        plate=plates if plates is not None and Limits(plates=plates).block else "",
     )

@@ -7,7 +7,7 @@ A migration is plain SQL and must not import anything that may change later (the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from sqlalchemy import (
@@ -22,7 +22,9 @@ from sqlalchemy import (
     Text,
     column,
     delete,
+    func,
     inspect,
+    select,
     table,
     text,
     update,
@@ -111,9 +113,10 @@ MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_who, 2: _add_dige
 
 
 @contextmanager
-def write_name(log: Any, name: str) -> Iterator[None]:
-    """Write a campaign's new name in the transaction that appends the event (`Storage.within`)."""
-    yield
+def write_name(log: Any, name: str, around: Callable[[Any], AbstractContextManager[Any]]) -> Iterator[None]:
+    """Write a campaign's new name in the transaction that appends the event (`Storage.within`), inside `around`."""
+    with around(log):
+        yield
     row = update(CAMPAIGNS).where(CAMPAIGNS.c.id == log.key.id)
     try:
         log.connection.execute(row.values(name=name))
@@ -122,8 +125,24 @@ def write_name(log: Any, name: str) -> Iterator[None]:
         raise CampaignError(message, code="name_taken", name=name) from None
 
 
+def new_id(connection: Connection) -> dict[str, int]:
+    """Return the id of a new campaign, which no deleted one had, for SQLite; PostgreSQL counts by itself."""
+    if connection.dialect.name != "sqlite":
+        return {}
+    return {
+        "id": 1 + max(_largest_deleted(connection), connection.scalar(select(func.max(CAMPAIGNS.c.id))) or 0)
+    }
+
+
+def _largest_deleted(connection: Connection) -> int:
+    """Return the largest id of a deleted campaign, which a SQLite file keeps as its user version."""
+    return int(connection.scalar(text("PRAGMA user_version")) or 0)
+
+
 def delete_campaign(connection: Connection, id: int) -> int:
     """Delete a campaign, its events and the keys of requests about it; return how many events it had."""
+    if connection.dialect.name == "sqlite":  # else SQLite would give its id to another campaign
+        connection.execute(text(f"PRAGMA user_version = {max(id, _largest_deleted(connection))}"))
     if inspect(connection).has_table(CLAIMS.name):
         connection.execute(delete(CLAIMS).where(CLAIMS.c.campaign_id == id))
     n = connection.execute(delete(EVENTS).where(EVENTS.c.campaign_id == id)).rowcount

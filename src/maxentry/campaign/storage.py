@@ -51,7 +51,7 @@ from maxentry.campaign.address import (
     sqlite_file,
 )
 from maxentry.campaign.events import Event, Link, Record
-from maxentry.campaign.schema import CAMPAIGNS, EVENTS, METADATA, MIGRATIONS, SCHEMA, VERSION
+from maxentry.campaign.schema import CAMPAIGNS, EVENTS, METADATA, MIGRATIONS, SCHEMA, VERSION, new_id
 from maxentry.errors import CampaignError, StorageError
 
 PATIENCE = 60.0  # seconds to wait for a lock that another process holds
@@ -143,7 +143,7 @@ class Storage:
         self.url = parse_address(where)
         self.name = display_name(self.url)
         self._turn: AbstractContextManager[Any] = nullcontext()
-        self._around: Around = nullcontext
+        self.around: Around = nullcontext
         self._full = threading.Event()
         self._inode: tuple[int, int] | None = None  # known once the file is there
         self._wrote = False  # since it was opened or closed
@@ -182,7 +182,7 @@ class Storage:
     def within(self, around: Around) -> Self:
         """Return this storage with `around` entered in every transaction that writes to the log of a campaign."""
         twin = copy.copy(self)
-        twin._around = around
+        twin.around = around
         return twin
 
     def check(self) -> None:
@@ -207,7 +207,7 @@ class Storage:
             self.check_version(connection)
             campaign = Key(0, str(uuid.uuid4()), name, at.isoformat())
             row: dict[str, Any] = {"uuid": campaign.uuid, "name": name, "created_at": campaign.created_at}
-            row |= {"last_number": 0, "last_digest": campaign.first_digest}
+            row |= {"last_number": 0, "last_digest": campaign.first_digest, **new_id(connection)}
             try:
                 key = connection.execute(insert(CAMPAIGNS).values(row)).inserted_primary_key
             except IntegrityError:
@@ -215,7 +215,7 @@ class Storage:
                 raise CampaignError(message, code="name_taken", name=name) from None
             assert key is not None
             campaign = campaign._replace(id=int(key[0]))
-            with self._around(log := Log(connection, campaign)):
+            with self.around(log := Log(connection, campaign)):
                 log.append(first, 0, at, who)
             return campaign
 
@@ -270,11 +270,10 @@ class Storage:
         with self.writing() as connection:
             row = select(CAMPAIGNS.c.uuid).where(CAMPAIGNS.c.id == key.id)
             if connection.execute(row.with_for_update()).scalar() != key.uuid:  # SQLite ignores FOR UPDATE
-                where = f"{key.name!r} in {self.name}"
-                raise StorageError(f"expected the campaign {where}, got none: it is gone.")
+                raise events.gone(f"{key.name!r} in {self.name}")
             self.check_version(connection)
             log = Log(connection, key)
-            with self._around(log):
+            with self.around(log):
                 yield log
 
     def check_version(self, connection: Connection) -> None:
@@ -463,7 +462,7 @@ def read_last(connection: Connection, key: Key) -> Link:
     columns = CAMPAIGNS.c.last_number, CAMPAIGNS.c.last_digest
     row = connection.execute(select(*columns).where(CAMPAIGNS.c.id == key.id)).first()
     if row is None:
-        raise StorageError(f"expected the campaign {key.name!r}, got none: it is gone.")
+        raise events.gone(repr(key.name))
     number, digest = row
     if not isinstance(number, int) or not isinstance(digest, str):
         raise events.damage(key.name, 1, f"the campaign's last event is not known, but {number!r:.40}")

@@ -213,6 +213,7 @@ class Receipt(NamedTuple):
 # Reading lines
 
 COLUMNS = ("id", "row", "col", "value", "failed", "status", "reason")
+LONG = "A long table has the columns id (or row and col) and value."
 
 
 def read_lines(
@@ -278,9 +279,9 @@ def _find_columns(table: Table, se: str | None, words: Words | None) -> dict[str
 
 def find_unused(table: Table, se: str | None = None, words: Words | None = None) -> list[Any]:
     """Return the names of the columns that `lines_from_table` does not read."""
-    if _is_wide(table):
-        return []
-    return frames.find_unused(table.names, _find_columns(table, se, words).values())
+    return (
+        [] if _is_wide(table) else frames.find_unused(table.names, _find_columns(table, se, words).values())
+    )
 
 
 def lines_from_table(
@@ -304,10 +305,8 @@ def lines_from_table(
         raise DataError(f"expected columns id (or row and col) and value, got the columns {names}.")
     if unused := find_unused(table, se, words):
         warn(frames.name_unused(unused, table.source), stacklevel=4)
-    return [
-        _line({name: x[k] for name, x in columns.items()}, table.where(k), table.decimal_comma, words, flags)
-        for k in range(table.n)
-    ]
+    cells_of = ({name: x[k] for name, x in columns.items()} for k in range(table.n))
+    return [_line(table, k, cell, words, flags) for k, cell in enumerate(cells_of)]
 
 
 def _is_wide(table: Table) -> bool:
@@ -325,15 +324,19 @@ def _lines_from_wide(table: Table, words: Words | None, flags: bool) -> list[Lin
             if cells.is_empty(column[k]) and not (words and words.has(column[k])):
                 continue
             line = {"row": table.columns[0][k], "col": name, "value": column[k]}
-            try:
-                lines.append(_line(line, table.where(k), table.decimal_comma, words, flags))
-            except DataError as error:
-                hint = "A long table has the columns id (or row and col) and value."
-                raise DataError(error.message, code=error.code, hint=hint, **error.fields) from None
+            lines.append(_line(table, k, line, words, flags, hint=LONG))
     return lines
 
 
-def _line(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | None, flags: bool) -> Line:
+def _line(table: Table, k: int, cell: dict[str, Any], *how: Any, hint: str = "") -> Line:
+    try:
+        return _read(cell, table.where(k), table.decimal_comma, *how)
+    except DataError as error:
+        about = {"hint": hint or error.hint, "line": k + 1, **error.fields}
+        raise DataError(error.message, code=error.code, **about) from None
+
+
+def _read(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | None, flags: bool) -> Line:
     value, status = cell.get("value") if flags else cells.flag_text(cell.get("value")), cell.get("status")
     failed = cells.parse_flag(cell.get("failed"), f"{where}, column failed")
     no_value = cells.is_failure(value, words)
@@ -440,10 +443,7 @@ class _Judge:
         return self.rows.find(line.row), self.cols.find(line.col)
 
     def answered(self, line: Line, entry: Entry) -> int | None:
-        """Return the id that a line answers.
-
-        Without an id of its own it answers the first pending id of its entry, else the last expired one, else none.
-        """
+        """Return the id that a line answers: its own, or the first pending of its entry, or the last expired one."""
         if line.id is not None:
             return line.id
         left = [a.id for a in self.open(entry) if not self.is_answered(a.id)]
@@ -524,10 +524,7 @@ class _Judge:
     # Results
 
     def settled(self) -> list[int]:
-        """Return the ids still pending whose entries got a value by row and col; they are no longer needed.
-
-        None if the campaign asks for replicates: then every id needs its own value.
-        """
+        """Return pending ids whose entries got a value by row and col; none if each id needs its own (`again`)."""
         if self.state.settings.again:
             return []
         return sorted(id for entry in self.by_labels for id in self.pending(entry))
@@ -557,8 +554,12 @@ def judge_lines(
 ) -> tuple[list[Event], Receipt]:
     """Turn lines into events and a receipt. Raise if any line is not valid; then nothing is recorded."""
     judge = _Judge(lines, state, again, now)
-    for line in lines:
-        judge.take(line)
+    try:
+        for k, line in enumerate(lines, 1):  # noqa: B007
+            judge.take(line)
+    except MaxentryError as error:
+        error.fields.setdefault("line", k)
+        raise
     events: list[Event] = []
     if judge.told:
         events.append(_told_event(judge.told))
@@ -570,9 +571,7 @@ def judge_lines(
 
 
 def _text(value: float | Reading | str, words: cells.Words | None = None) -> str:
-    if not isinstance(value, float):
-        return str(value)
-    return words.show(value) if words else f"{value:g}"
+    return str(value) if not isinstance(value, float) else words.show(value) if words else f"{value:g}"
 
 
 def _told_event(told: Sequence[tuple[int | None, int, int, float | Reading]]) -> Told:

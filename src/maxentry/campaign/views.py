@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -81,17 +81,28 @@ def asks(chosen: Iterable[Ask], state: State) -> Columns:
 
 
 def add_wells(columns: Columns, state: State) -> Columns:
-    """Return asks of a block with the wells of a plate: its rows are A, B, …, its columns 1, 2, …"""
+    """Return asks of a block with the wells of a plate."""
     sides = (state.row_axis, columns["row"]), (state.col_axis, columns["col"])
-    places = [[axis.find(label) for label in labels] for axis, labels in sides]
-    (rows, cols) = ({k: n for n, k in enumerate(sorted(set(side)))} for side in places)
-    wells = [f"{_letters(rows[i])}{cols[j] + 1}" for i, j in zip(*places, strict=True)]
+    wells = events.name_wells(*([axis.find(label) for label in labels] for axis, labels in sides))
     return {"id": columns["id"], "well": wells} | {name: x for name, x in columns.items() if name != "id"}
 
 
-def _letters(k: int) -> str:
-    """A, …, Z, AA, AB, …"""
-    return (_letters(k // 26 - 1) if k >= 26 else "") + chr(ord("A") + k % 26)
+def find_wells(
+    ids: Sequence[int], state: State, read: Callable[[int, int], Sequence[Record]]
+) -> list[str | None]:
+    """Return the wells of ids by the events that asked for them; None where there was no plate.
+
+    read: returns the events after a number, at most so many of them.
+    """
+    numbers = sorted({int(state.asked.column("event")[id - 1]) for id in ids})
+    asked = [record.event for number in numbers for record in read(number - 1, 1)]
+    wells = {
+        event.first + k: well
+        for event in asked
+        if isinstance(event, events.Asked)
+        for k, well in enumerate(event.wells)
+    }
+    return [wells.get(id) for id in ids]
 
 
 def asks_in_full(chosen: Iterable[Ask], state: State, now: dt.datetime) -> Columns:
@@ -221,6 +232,10 @@ def history(records: Sequence[Record], words: Words | None) -> Columns:
     return {name: [line[k] for line in lines] for k, name in enumerate(HISTORY_COLUMNS)}
 
 
+# Reasons that are stored in words which are no longer true when somebody reads them, and what is said instead.
+EARLIER_WORDS = {"initial design, nothing told yet": "initial design, before any value"}
+
+
 def describe(event: Event, words: Words | None = None) -> str:
     """Describe an event in a few words; words: those that stand for the values."""
     match event:
@@ -230,11 +245,13 @@ def describe(event: Event, words: Words | None = None) -> str:
             about = f"seed {settings.seed}, {settings.acquisition}{kind}{goal}"
             return f"{settings.shape[0]} x {settings.shape[1]}, {about}"
         case events.Asked():
-            return _with_reason(_ids(range(event.first, event.first + len(event.rows))), event.why)
+            plate = f", a plate of {event.plate}" if event.plate else ""
+            ids = _ids(range(event.first, event.first + len(event.rows)))
+            return _with_reason(f"{ids}{plate}", EARLIER_WORDS.get(event.why, event.why))
         case events.Told():
             known = [id for id in event.ids if id is not None]
             free = len(event.ids) - len(known)
-            return ", ".join(part for part in (_ids(known), f"{free} not asked for" if free else "") if part)
+            return ", ".join(filter(None, (_ids(known), f"imported {count(free, 'value')}" if free else "")))
         case events.Corrected(number, value, reason, low, high):
             now = ""
             if low is not None and high is not None:

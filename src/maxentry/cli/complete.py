@@ -57,10 +57,10 @@ def posterior(
 
     check_level(level)
     with open_campaign(storage, name) as campaign, output.show_warnings():
-        belief = campaign.posterior()
+        belief, corner = campaign.posterior(), campaign.settings.row_name or "row"
     write_posterior(
         belief, out, form, wide=wide, what=what, level=level, measured=measured, as_json=as_json, save=save,
-        force=force, verbose=verbose, campaign=campaign.name,
+        force=force, verbose=verbose, campaign=campaign.name, corner=corner,
     )  # fmt: skip
 
 

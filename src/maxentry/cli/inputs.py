@@ -176,7 +176,8 @@ def _parse_long(table: Table, names: str | None, se: str | None, words: Words | 
     matrix = replace(matrix, flags=_are_flags([cells.get("value", [])]))
     unused = frames.find_unused(table.names, at.values())
     if unused:
-        warn(frames.name_unused(unused, table.source))
+        called = ", ".join(titles.get(role, role) for role in ("row", "col", "value"))
+        warn(frames.name_unused(unused, table.source, called))
     return matrix
 
 
@@ -219,7 +220,10 @@ def _parse_wide(table: Table, words: Words | None) -> Matrix:
     """Row labels in the first column, one more column for each column of the matrix."""
     if len(table.names) < 2:
         only = f"only the column {table.names[0]!r}"
-        raise DataError(f"{table.source}: expected row labels and at least one more column, got {only}.")
+        hint = f" Choose another sheet: --sheet {table.unread[0]!r}." if table.unread else ""
+        raise DataError(
+            f"{table.source}: expected row labels and at least one more column, got {only}.{hint}"
+        )
     if None in table.columns[0]:
         where = table.where(table.columns[0].index(None))
         raise DataError(f"{where}: expected a row label in the first cell, got an empty cell.")

@@ -13,6 +13,7 @@ import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -320,6 +321,35 @@ class RemoteCampaign:
     def add_cols(self, labels: Iterable[Hashable], *, cost: Any = None, who: str | None = None) -> None:
         """Add columns after the existing ones. They are available in every row; costs as of rows."""
         self._post("/cols", _new_labels(labels, "column", cost), who)
+
+    def remove_rows(self, labels: Iterable[Hashable], *, who: str | None = None) -> int:
+        """Remove rows; return how many values were struck out."""
+        return self._remove("/rows/remove", labels, "row", who)
+
+    def remove_cols(self, labels: Iterable[Hashable], *, who: str | None = None) -> int:
+        """Remove columns; return how many values were struck out."""
+        return self._remove("/cols/remove", labels, "column", who)
+
+    def _remove(self, path: str, labels: Iterable[Hashable], side: str, who: str | None) -> int:
+        body = {"labels": encode(check_labels(labels, side)), "who": user_name(who)}
+        return int(self._session.send("POST", self._at(path), body)["struck"])
+
+    def rename(self, name: str, *, who: str | None = None) -> None:
+        """Give the campaign another name, which no other campaign of the server has."""
+        wanted = check_settings(replace(self.settings, name=name)).name
+        self._post("/rename", {"name": wanted}, who)
+        self._name = wanted
+
+    def delete(self, name: str) -> int:
+        """Delete the campaign of this name on this server with its whole history, for good; return its events."""
+        found = self._find(name)
+        path, params = f"/campaigns/{quote(found['id'])}", {"name": found["name"]}
+        try:
+            return int(parse_document(self._session.request("DELETE", path, params=params))["events"])
+        except CampaignError as error:  # an answer was lost, and the campaign is gone by now
+            if error.code != "unknown_campaign":
+                raise
+            return int(found["events"])
 
     def set(self, *, who: str | None = None, **settings: Any) -> None:
         """Change settings from now on: budget, target_sd, lease, acquisition, costs, mask, and the like."""

@@ -415,7 +415,7 @@ def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observation
 
 
 def _draw_rows(
-    posterior: Fitted, n: int, repeats: Any, apart: bool, means: Array | None
+    posterior: Fitted, n: int, repeats: Any, apart: bool, means: Array | None = None
 ) -> tuple[Indices | None, Array, Array, float]:
     """Draw the coefficients of n new rows.
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -96,6 +96,8 @@ class ProblemDocument(BaseModel):
     detail: str
     error: str | None = None
     code: str | None = None
+    line: int | None = Field(None, description="Of what was told, the line that was refused, from 1.")
+    said: str | None = Field(None, description="What is wrong with the value, without its place.")
 
 
 # What the description of every route says of its refusals: the titles of each status.
@@ -133,6 +135,10 @@ def _from_package(error: MaxentryError) -> HttpProblem:
             "the server's disk is full: nothing was changed. Make room and send it again; reading goes on."
         )
         return HttpProblem("disk-full", detail, error=name, code=error.code)
+    if error.code == "campaign_gone":
+        return HttpProblem(
+            "no-campaign", "this campaign was deleted.", error="CampaignError", code="unknown_campaign"
+        )
     if KINDS[kind][0] >= 500:
         # The database's own words may name machines and users: they go to the log alone.
         LOG.error("%s: %s", name, error)
@@ -140,7 +146,8 @@ def _from_package(error: MaxentryError) -> HttpProblem:
             return HttpProblem(kind, LASTING[error.code], error="StorageError", code=error.code)
         detail = "the server could not read or write its campaigns; whether anything changed is not known: try again."
         return HttpProblem(kind, detail, {"Retry-After": "5"}, error="StorageError")
-    return HttpProblem(kind, _describe(error), error=name, code=error.code)
+    about = {key: error.fields[key] for key in ("line", "said") if key in error.fields}
+    return HttpProblem(kind, _describe(error), error=name, code=error.code, **about)
 
 
 def _describe(error: MaxentryError) -> str:

@@ -200,6 +200,22 @@ class AddLabelsRequest(RequestBody):
     who: Who = None
 
 
+class RemoveLabelsRequest(RequestBody):
+    """Rows or columns to remove; their values are struck out."""
+
+    model_config = _example(labels=["L13"])
+    labels: Annotated[list[Label], Field(min_length=1, max_length=1_000_000)]
+    who: Who = None
+
+
+class RenameRequest(RequestBody):
+    """Another name for a campaign."""
+
+    model_config = _example(name="yields, second round")
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    who: Who = None
+
+
 class LookupRequest(RequestBody):
     """Entries by label: as many rows as columns, or one of either."""
 

@@ -162,6 +162,18 @@ class VersionResponse(ResponseBody):
     version: int
 
 
+class RemovedResponse(VersionResponse):
+    """The number of the campaign's last event, and how many values were struck out."""
+
+    struck: int
+
+
+class DeletedResponse(ResponseBody):
+    """How many events the deleted campaign had."""
+
+    events: int
+
+
 class JobProgressResponse(_response(JobProgress)):  # type: ignore[misc]
     """The progress of a job; total is 0 before it begins."""
 
@@ -316,6 +328,9 @@ class TableResponse(ResponseBody):
 
     names: list[str]
     lines: list[list[str]]
+    written: list[list[str]] | None = Field(
+        None, description="The lines as they stand in the file, for labels; null where they are the same."
+    )
     sheets: list[str] = Field(
         [], description="Of an Excel file; the first with a table is read, or the one named."
     )

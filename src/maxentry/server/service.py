@@ -96,8 +96,22 @@ class Service:
             detail = (
                 f"expected the name of a campaign ({some or 'there is none yet'}), got {reference!r:.220}."
             )
-            raise HttpProblem("no-campaign", detail, error="CampaignError")
+            raise HttpProblem("no-campaign", detail, error="CampaignError", code="unknown_campaign")
         return self._get(self.storage.find(key.name))
+
+    def delete(self, opened: OpenCampaign, name: str) -> int:
+        """Delete a campaign for good, if this is its name; return how many events it had. Its jobs are cancelled."""
+        known = opened.campaign.state.settings.name
+        if name != known:
+            raise CampaignError(f"not deleted: expected the name {known!r}, got {name!r:.220}.")
+        n = Campaign.delete(self.storage, name)
+        with self._lock:
+            self._open.pop(opened.id, None)
+            self._fitted.pop(opened.id, None)
+        for job in self.jobs.recent():
+            if job.campaign_id == opened.id and not job.over:
+                job.cancel()
+        return n
 
     def _get(self, key: Key) -> OpenCampaign:
         return self._find(key.uuid) or self._add(Campaign(self.storage, key))

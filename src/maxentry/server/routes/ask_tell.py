@@ -126,7 +126,7 @@ async def tell_csv(
 def _tell_file(
     service: Service, here: OpenCampaign, content: bytes, again: bool, who: str | None, key: str | None
 ) -> schemas.FileReceiptResponse:
-    table = tables.read(io.BytesIO(content))
+    table = tables.read(io.BytesIO(content), most=tables.MOST_CELLS)
     receipt = _tell(service, here, table, again, who, key)
     return schemas.FileReceiptResponse(
         **receipt.model_dump(), unused=find_unused(table, words=here.campaign.settings.words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
@@ -19,7 +19,7 @@ from maxentry.campaign.state import State, replay
 from maxentry.campaign.views import Columns, Status
 from maxentry.errors import SizeError
 from maxentry.server import requests, schemas
-from maxentry.server.idempotency import EventSpan
+from maxentry.server.idempotency import Claim, EventSpan
 from maxentry.server.requests import parse_label
 from maxentry.server.routes.ask_tell import tell_columns
 from maxentry.server.routes.dependencies import (
@@ -32,11 +32,12 @@ from maxentry.server.routes.dependencies import (
 )
 from maxentry.server.schemas import to_records
 from maxentry.server.security import API
-from maxentry.server.service import OpenCampaign
+from maxentry.server.service import OpenCampaign, Service
 
 router = APIRouter(tags=["campaigns"])
 LAST_EVENT = 2**31 - 1  # that a database can be asked for
 LARGEST_MATRIX = 4_000_000  # entries of a matrix in one answer
+LARGEST_SHEET = 500_000  # cells of a workbook, which take a few seconds
 FORMS = "`excel` is CSV with semicolons and decimal commas, `xlsx` an Excel workbook."
 TableForm = Literal["csv", "excel", "xlsx"]
 CsvForm = Annotated[TableForm, Query(description=FORMS)]
@@ -157,6 +158,53 @@ def add_cols(
     return apply_change(service, here, claim, add)
 
 
+@router.post("/campaigns/{campaign}/rows/remove")
+def remove_rows(
+    service: ServiceDep, here: CampaignDep, body: requests.RemoveLabelsRequest, claim: ClaimDep
+) -> schemas.RemovedResponse:
+    """Remove rows: their values are struck out, and what was pending of them is withdrawn."""
+    labels = _labels(body.labels)
+    return _remove(service, here, claim, lambda campaign: campaign.remove_rows(labels, who=body.who))
+
+
+@router.post("/campaigns/{campaign}/cols/remove")
+def remove_cols(
+    service: ServiceDep, here: CampaignDep, body: requests.RemoveLabelsRequest, claim: ClaimDep
+) -> schemas.RemovedResponse:
+    """Remove columns: their values are struck out, and what was pending of them is withdrawn."""
+    labels = _labels(body.labels)
+    return _remove(service, here, claim, lambda campaign: campaign.remove_cols(labels, who=body.who))
+
+
+def _remove(
+    service: Service, here: OpenCampaign, claim: Claim | None, remove: Callable[[Campaign], int]
+) -> schemas.RemovedResponse:
+    struck: list[int] = []
+    version = apply_change(service, here, claim, lambda campaign: struck.append(remove(campaign))).version
+    if not struck:  # it was done before: count what its event struck out
+        before, after = (len(replay(here.campaign.records(0, n)).standing) for n in (version - 1, version))
+        struck.append(before - after)
+    return schemas.RemovedResponse(version=version, struck=struck[0])
+
+
+@router.post("/campaigns/{campaign}/rename")
+def rename(
+    service: ServiceDep, here: CampaignDep, body: requests.RenameRequest, claim: ClaimDep
+) -> schemas.VersionResponse:
+    """Give a campaign another name; its id stays."""
+    return apply_change(service, here, claim, lambda campaign: campaign.rename(body.name, who=body.who))
+
+
+@router.delete("/campaigns/{campaign}")
+def delete(
+    service: ServiceDep,
+    here: CampaignDep,
+    name: Annotated[str, Query(max_length=200, description="The campaign's name, to confirm.")],
+) -> schemas.DeletedResponse:
+    """Delete a campaign with its whole history, for good."""
+    return schemas.DeletedResponse(events=service.delete(here, name))
+
+
 @router.get("/campaigns/{campaign}/history", response_model=schemas.Page[schemas.HistoryLine])
 def history(here: CampaignDep, state: StateDep, page: PageDep) -> dict[str, Any]:
     """What happened, one line an event."""
@@ -248,10 +296,16 @@ def _measurement_records(lines: Sequence[Measurement], state: State) -> list[dic
 
 
 @router.get("/campaigns/{campaign}/plate", response_class=Response, responses=TABLE_FILE)
-def plate(here: CampaignDep, form: CsvForm = "csv") -> Response:
-    """All pending entries as a file to fill in, which `tell/csv` takes."""
-    columns = here.campaign.pending(frame="columns")
-    chosen = {name: columns[name] for name in ("id", "row", "col", "mean", "sd")}
+def plate(here: CampaignDep, state: StateDep, form: CsvForm = "csv") -> Response:
+    """All pending entries as a file to fill in, which `tell/csv` takes; with the wells of those on a plate."""
+    columns = views.asks(state.pending_asks(here.campaign.now(state)), state)
+    columns["well"] = views.find_wells(columns["id"], state, here.campaign.records)
+    names = (
+        ("id", "well", "row", "col", "mean", "sd")
+        if any(columns["well"])
+        else ("id", "row", "col", "mean", "sd")
+    )
+    chosen = {name: columns[name] for name in names}
     return table_file("plate", chosen | {"value": [None] * len(chosen["id"])}, form)
 
 
@@ -263,6 +317,8 @@ def table_file(name: str, columns: Columns, form: TableForm = "csv") -> Response
             return x  # a number of the sheet, or one with a decimal comma
         return "" if x is None or x != x else x.isoformat() if hasattr(x, "isoformat") else str(x)
 
+    if form == "xlsx" and (n := sum(map(len, columns.values()))) > LARGEST_SHEET:
+        raise SizeError(f"expected at most {LARGEST_SHEET} cells for Excel, got {n}. Ask for CSV: form=csv.")
     stream = io.BytesIO()
     table = tables.Table.from_columns({key: [text(x) for x in column] for key, column in columns.items()})
     tables.write(table, stream, tables.Format(form))

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 
 from fastapi import APIRouter, FastAPI, Query, Request
 from starlette.concurrency import run_in_threadpool
@@ -57,13 +57,18 @@ async def read_table(
 
 
 def _read_table(content: bytes, sheet: str | None) -> schemas.TableResponse:
-    table = tables.read(io.BytesIO(content), source="the file", sheet=sheet)
-
-    def text(cell: Any, k: int) -> str:
-        return with_points(tables.cell_text(cell), table.where(k), table.decimal_comma)
-
-    lines = [[text(cell, k) for cell in line] for k, line in enumerate(zip(*table.columns, strict=True))]
-    return schemas.TableResponse(names=table.names, lines=lines, sheets=tables.sheet_names(content))
+    table = tables.read(io.BytesIO(content), source="the file", sheet=sheet, most=tables.MOST_CELLS)
+    written = [[tables.cell_text(cell) for cell in line] for line in zip(*table.columns, strict=True)]
+    lines = [
+        [with_points(text, table.where(k), table.decimal_comma) for text in line]
+        for k, line in enumerate(written)
+    ]
+    return schemas.TableResponse(
+        names=table.names,
+        lines=lines,
+        written=None if written == lines else written,
+        sheets=tables.sheet_names(content),
+    )
 
 
 # The page and its files. They show nothing of any campaign, and need no token.

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
+from maxentry.errors import StorageError
 from maxentry.server import schemas
 from maxentry.server.connections import client_name
 from maxentry.server.jobs import Job
@@ -124,11 +125,16 @@ async def _changes(
     period: float,
     over: Callable[[], bool],
 ) -> AsyncIterator[ServerSentEvent]:
-    """An event whenever what `look` sees changes, until it is over, the client leaves or the server shuts down."""
+    """An event whenever what `look` sees changes, until it is over or deleted, the client leaves or the server ends."""
     seen = None
     while True:
         last = over() or service.jobs.closing  # before the look, so that the end is seen
-        kind, data = await run_in_threadpool(look)
+        try:
+            kind, data = await run_in_threadpool(look)
+        except StorageError as error:
+            if error.code != "campaign_gone":
+                raise
+            return
         if (kind, data) != seen:
             seen = kind, data
             yield ServerSentEvent(event=kind, data=data)

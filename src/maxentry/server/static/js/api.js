@@ -5,14 +5,15 @@ import { dialog, field, h } from "./dom.js";
 const BASE = "/api/v1";
 const TOKEN = "maxentry-token";
 
-/** A refusal of the server: its status, its kind, and its sentence as the message. */
+/** A refusal of the server: its status, its kind, and its sentence as the message; of values also their line, and what is wrong. */
 export class Problem extends Error {
-  constructor(status, kind, detail) {
+  constructor(status, kind, detail, { line = null, said = null } = {}) {
     super(detail);
-    this.status = status;
-    this.kind = kind;
+    Object.assign(this, { status, kind, line, said });
   }
 }
+
+const fromDocument = (status, document) => new Problem(status, String(document.type ?? "").split(":").pop(), String(document.detail ?? "Refused."), document);
 
 function headers(more = {}) {
   const token = sessionStorage.getItem(TOKEN); // of this tab alone, gone when it is closed
@@ -36,8 +37,7 @@ async function send(path, options = {}) {
 
 async function problem(answer) {
   try {
-    const document = await answer.json();
-    return new Problem(answer.status, String(document.type ?? "").split(":").pop(), String(document.detail ?? answer.statusText));
+    return fromDocument(answer.status, await answer.json());
   } catch {
     return new Problem(answer.status, "", `The server answered ${answer.status}.`);
   }
@@ -74,6 +74,11 @@ export async function write(path, body, options) {
   return (await post(path, body, options)).json();
 }
 
+/** Delete what is at an address. */
+export async function remove(path) {
+  return (await checked(await send(path, { method: "DELETE" }))).json();
+}
+
 /** An idempotency key, so that a repeated request is carried out once. */
 export function newKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
@@ -106,7 +111,7 @@ export async function begin(path) {
 async function over(id) {
   for (;;) {
     const job = await get(`/jobs/${encodeURIComponent(id)}`);
-    if (job.problem) throw new Problem(job.problem.status, String(job.problem.type).split(":").pop(), job.problem.detail);
+    if (job.problem) throw fromDocument(job.problem.status, job.problem);
     if (job.status === "done") return job;
     await new Promise((done) => setTimeout(done, 400));
   }

@@ -63,10 +63,14 @@ export class Batch {
     const there = new Set(items.map((line) => line.id));
     for (const [id, line] of this.lines) {
       if (there.has(id)) continue;
+      if (line.text !== "" && !line.saved) {
+        if (items.length === total) line.leave(); // what was typed is not thrown away
+        continue;
+      }
       line.remove();
       this.lines.delete(id);
     }
-    if (items.length === total) this.draft.keep(there);
+    if (items.length === total) this.draft.keep(new Set([...this.lines.keys(), ...there]));
     items.forEach((item, k) => {
       const line = this.lines.get(item.id) ?? this.add(item);
       line.update(item, this.expected(item), most);
@@ -76,7 +80,7 @@ export class Batch {
     });
     const rest = total - items.length;
     put(this.summary, rest > 0 ? `and ${several(rest, "entry", "entries")} more: the plate as a file has all` : total ? `${several(total, "entry", "entries")} pending` : "");
-    this.form.hidden = total === 0;
+    this.form.hidden = total === 0 && this.lines.size === 0;
     if (this.entering && total) this.enter();
     this.acted();
   }
@@ -151,7 +155,7 @@ export class Batch {
     try {
       const lines = filled.map((line) => ({ id: line.id, value: line.text }));
       const receipt = await api.write(`${this.path}/tell`, { lines, who: await author() }, { key: api.newKey() });
-      filled.forEach((line) => this.draft.set(line.id, ""));
+      filled.forEach((line) => (this.draft.set(line.id, ""), (line.saved = true)));
       this.received(receipt, filled);
     } catch (error) {
       this.refuse(error, filled);
@@ -160,16 +164,11 @@ export class Batch {
     }
   }
 
-  /** Say why a value was refused beside its box; the server counts the lines that were sent. */
+  /** Say why a value was refused beside its box; the server says which of the lines that were sent it is. */
   refuse(error, filled) {
-    const said = error.message.replace(/\bline (\d+)\b/, (text, k) => (filled[k - 1] ? `id ${filled[k - 1].id}` : text));
-    const places = (line) => [`id ${line.id}`, `row '${label(line.item.row)}', column '${label(line.item.col)}'`, `row ${label(line.item.row)}, column ${label(line.item.col)}`];
-    const has = (place) => [".", ",", ":", " "].some((end) => ` ${said} `.includes(` ${place}${end}`));
-    const named = filled.find((line) => places(line).some(has));
-    if (!named) return this.say(this.refusal, new Error(said));
-    const bare = places(named).reduce((text, place) => text.replace(` at ${place}`, "").replace(`${place}, column value: `, "").replace(`${place}: `, ""), said);
-    const [first] = bare.split(/(?<=\.) /);
-    named.refuse(`${first} ${this.kind.hint}.`);
+    const line = filled[error.line - 1];
+    if (line) line.refuse(error.said ? `${error.said} ${this.kind.hint}.` : error.message);
+    else this.say(this.refusal, error);
   }
 
   received(receipt, lines) {
@@ -206,6 +205,7 @@ export class Batch {
         const more = kind === "fail" ? { retry: retry.checked } : {};
         await api.write(`${this.path}/${kind}`, { ids: [item.id], reason: reason.value.trim(), who: await author(), ...more });
         box.close();
+        this.lines.get(item.id).saved = true;
         toast(kind === "fail" ? "Marked as failed." : "Withdrawn.");
         this.changed();
       } catch (error) {

@@ -14,7 +14,7 @@ import { Guide } from "./guide.js";
 import { Health } from "./health.js";
 import { Kind } from "./kind.js";
 import { HeatMap, KINDS } from "./map.js";
-import { addLabels, changeSettings } from "./settings.js";
+import { addLabels, changeSettings, removeLabels } from "./settings.js";
 
 const SMALL = 20000; // entries of a matrix of which everything is worked out without being asked for
 
@@ -78,19 +78,20 @@ export class CampaignPage {
     this.facts = h("div", { class: "numbers" });
     this.health = new Health();
     this.live = h("span", { class: "pill live", title: "changes of others appear by themselves" }, "live");
+    this.title = h("h1", { tabIndex: -1 }, this.status.name);
     document.title = `${this.status.name} · maxentry`;
     const act = (text, onclick) => h("button", { type: "button", class: "write", onclick }, text);
     put(
       this.main,
       h("nav", { class: "crumbs", "aria-label": "Breadcrumb" }, h("a", { href: "#/" }, "Campaigns"), " › "),
-      h("div", { class: "title" }, h("h1", { tabIndex: -1 }, this.status.name), this.live, this.health.element, this.work.element, h("span", { class: "gap" }),
+      h("div", { class: "title" }, this.title, this.live, this.health.element, this.work.element, h("span", { class: "gap" }),
         act("Settings", set), downloadMenu(this.path, this.status.name)),
       this.guide.element,
       h("div", { class: "layout" },
         this.answer.element,
         this.facts,
         h("div", { class: "column" }, h("section", { class: "card matrix", "aria-labelledby": "map-title" }, h("div", { class: "title" }, h("h2", { id: "map-title" }, "The matrix"), h("span", { class: "gap" }), this.finder()), this.map.element, this.panel.element,
-          h("div", { class: "inline write" }, act("Add rows …", () => addLabels(this.path, "row", changed)), act("Add columns …", () => addLabels(this.path, "col", changed)))),
+          h("div", { class: "inline write" }, act("Add rows …", () => addLabels(this.path, "row", changed)), act("Add columns …", () => addLabels(this.path, "col", changed)), act("Remove …", () => removeLabels(this.path, changed)))),
         this.curve.element, this.budget.element, this.history.element),
         h("div", { class: "column" }, this.batch.element)),
     );
@@ -100,6 +101,10 @@ export class CampaignPage {
   lead() {
     if (!this.batch) return;
     const { batch } = this;
+    if (this.title.textContent !== this.status.name) {
+      document.title = `${this.status.name} · maxentry`; // it was renamed
+      put(this.title, this.status.name);
+    }
     this.guide.update({ status: this.status, suggested: batch.suggested, filled: batch.filled.length, n: Number(batch.size.value) || 8, plates: batch.plates.value,
       choosing: batch.choosing, busy: this.seen.fit !== this.seen.version, goal: this.settings.goal });
     batch.asker.disabled = Boolean(this.guide.step.rests || batch.choosing);

@@ -41,6 +41,10 @@ export class Line {
   /** The estimate and the reasons of the last fit. */
   update(item, expected, most) {
     this.item = item;
+    if (this.left) {
+      this.left = false;
+      this.note();
+    }
     put(this.expected, expected);
     this.reasons.update(item, most);
   }
@@ -57,6 +61,13 @@ export class Line {
     put(this.said, this.text === value.trim() ? "" : `read as ${this.text}`);
     this.said.removeAttribute("role");
     this.said.classList.remove("wrong");
+  }
+
+  /** Say that the entry is not pending any more, though a value is typed that was not saved. */
+  leave() {
+    if (this.left) return;
+    this.left = true;
+    put(this.said, "No longer pending: its time is over, or somebody else has told it. Save the value, or clear the box.");
   }
 
   /** Mark the box, and say why beside it. */

@@ -66,6 +66,7 @@ function ask(title, button, send, ...fields) {
 /** The dialog for settings. */
 export async function changeSettings(path, changed) {
   const [now, labels] = await Promise.all([api.get(`${path}/settings`), api.get(`${path}/labels`)]);
+  const name = h("input", { type: "text", required: true, maxLength: 200, value: now.name });
   const goal = new GoalFields(now.goal);
   const unit = h("input", { type: "text", maxLength: 200, value: shown(now.unit) });
   const noun = (name) => h("input", { type: "text", maxLength: 200, value: shown(name) });
@@ -85,13 +86,16 @@ export async function changeSettings(path, changed) {
     const body = Object.fromEntries(Object.keys(wanted).filter((name) => !same(name)).map((name) => [name, wanted[name]]));
     if (free.checked) body.costs = null;
     else if (Object.keys(given).length) body.costs = given;
-    if (!Object.keys(body).length) return "Nothing was changed.";
-    await api.write(`${path}/settings`, { ...body, who: await author() }, { method: "PATCH" });
+    const renamed = name.value.trim() !== now.name;
+    if (!Object.keys(body).length && !renamed) return "Nothing was changed.";
+    if (Object.keys(body).length) await api.write(`${path}/settings`, { ...body, who: await author() }, { method: "PATCH" });
+    if (renamed) await api.write(`${path}/rename`, { name: name.value.trim(), who: await author() });
     changed();
     return "Settings saved.";
   };
   const cost = "One number for all, or a line for each: label, cost.";
-  ask("Settings", "Save settings", send,
+  const box = ask("Settings", "Save settings", send,
+    field("Name", name),
     goal.element,
     h("div", { class: "two" }, field("Unit of the values", unit, "For maps and the report, like “% yield”."), field("Budget", budget, "Entries, or their costs. Empty: no limit."),
       field("Target: expected error", target, "Ends the campaign when it is reached. Empty: none.")),
@@ -101,7 +105,34 @@ export async function changeSettings(path, changed) {
     h("details", {}, h("summary", {}, now.has_costs ? "Costs (given)" : "Costs (each entry costs 1)"),
       h("div", { class: "two" }, field("Cost of each row", costs.row, cost), field("Cost of each column", costs.col, cost)),
       h("p", { class: "note" }, "An entry costs its row's and its column's cost together. Empty boxes leave costs as they are."),
-      now.has_costs ? h("label", { class: "check" }, free, " remove the costs: each entry costs 1 again") : null));
+      now.has_costs ? h("label", { class: "check" }, free, " remove the costs: each entry costs 1 again") : null),
+    h("p", {}, h("button", { type: "button", class: "small", onclick: () => (box.close(), deleteCampaign(path, now.name)) }, "Delete campaign …")));
+}
+
+/** The dialog that deletes a campaign once its name is typed. */
+function deleteCampaign(path, name) {
+  const typed = h("input", { type: "text", required: true, autocomplete: "off" });
+  const send = async () => {
+    await api.remove(`${path}?name=${encodeURIComponent(typed.value.trim())}`);
+    location.hash = "#/";
+    return `${name} was deleted.`;
+  };
+  ask(`Delete ${name}`, "Delete for good", send, h("p", {}, "Its values and its whole history are deleted. Nothing brings them back but a backup."), field("Type its name to confirm", typed));
+  typed.focus();
+}
+
+/** The dialog that removes rows or columns. */
+export function removeLabels(path, changed) {
+  const side = h("select", {}, h("option", { value: "rows" }, "rows"), h("option", { value: "cols" }, "columns"));
+  const labels = h("textarea", { rows: 4, required: true });
+  const send = async () => {
+    const given = labels.value.split(/\r?\n/).map((line) => line.trim()).filter(Boolean);
+    const { struck } = await api.write(`${path}/${side.value}/remove`, { labels: given, who: await author() });
+    changed();
+    return `Removed. ${struck} ${struck === 1 ? "value was" : "values were"} struck out.`;
+  };
+  ask("Remove rows or columns", "Remove", send, field("Remove", side), field("Labels", labels, "One label per line. Their values are struck out, and what is pending of them is withdrawn; the history keeps all of it."));
+  labels.focus();
 }
 
 /** The dialog for more rows or columns. */

@@ -30,16 +30,17 @@ export function guess({ names, lines }) {
   return { long: false, row: 0, col: -1, value: -1 };
 }
 
-/** Labels and measurements of a table that is read in this way. */
-export function matrix({ names, lines }, { long, row, col, value }) {
+/** Labels and measurements of a table that is read in this way. Labels are as they stand in the file, values have decimal points. */
+export function matrix({ names, lines, written }, { long, row, col, value }) {
   const values = [];
+  const label = (k, at) => (written ?? lines)[k][at];
   if (!long) {
     const at = names.map((_, k) => k).filter((k) => k !== row);
-    for (const line of lines) for (const k of at) if (line[k] !== "") values.push({ row: line[row], col: names[k], value: line[k] });
-    return { rows: lines.map((line) => line[row]), cols: at.map((k) => names[k]), values, name: names[row] };
+    lines.forEach((line, i) => at.forEach((k) => line[k] !== "" && values.push({ row: label(i, row), col: names[k], value: line[k] })));
+    return { rows: lines.map((_, i) => label(i, row)), cols: at.map((k) => names[k]), values, name: names[row] };
   }
-  const different = (k) => [...new Set(lines.map((line) => line[k]))].filter((text) => text !== "");
-  for (const line of lines) if (line[value] !== "") values.push({ row: line[row], col: line[col], value: line[value] });
+  const different = (at) => [...new Set(lines.map((_, i) => label(i, at)))].filter((text) => text !== "");
+  lines.forEach((line, i) => line[value] !== "" && values.push({ row: label(i, row), col: label(i, col), value: line[value] }));
   return { rows: different(row), cols: different(col), values, name: names[row] };
 }
 

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { h, put, toast } from "./dom.js";
-import { ago, count, moment, number, percent, several } from "./format.js";
+import { ago, count, moment, number, percent } from "./format.js";
 
 /** The figures at the top. */
 export function facts(status, error, kind) {
@@ -82,10 +82,8 @@ const HAPPENED = { asked: "asked for", told: "saved", rows_added: "added rows", 
 
 /** An event in words: what was done, and to what. */
 function inWords({ kind, what }) {
-  const [ids, free] = (kind === "told" && what.match(/^(.*?)(?:, )?(\d+) not asked for$/)?.slice(1)) || [];
-  const imported = free ? `imported ${several(Number(free), "value")}` : "";
-  if (free && !ids) return [imported];
-  return [HAPPENED[kind] ?? kind, h("span", { class: "plain" }, ` ${free ? `${ids}, ${imported}` : what}`)];
+  if (kind === "told" && what.startsWith("imported")) return [what];
+  return [HAPPENED[kind] ?? kind, h("span", { class: "plain" }, ` ${what}`)];
 }
 
 /** Jobs in the background, with their progress. */
