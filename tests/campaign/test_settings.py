@@ -123,27 +123,31 @@ def test_more_rows_are_available_and_cost_the_mean() -> None:
     mask[0, 0] = True
     costs = {"row": [1.0, 3.0], "entry": np.full((2, 3), 5.0)}
     settings = Settings("k", ["a", "b"], 3, 1, mask=mask, costs=costs)  # type: ignore[arg-type]
-    more = settings.with_rows(["c", dt.date(2030, 1, 1)])
+    more = settings.extended("row", ["c", dt.date(2030, 1, 1)])
     assert more.shape == (4, 3)
     assert more.mask is not None
     np.testing.assert_array_equal(more.mask.sum(axis=1), [1, 0, 3, 3])
     np.testing.assert_array_equal(more.costs.at(np.arange(4), np.zeros(4, int)), [6, 8, 7, 7])
-    assert settings.with_rows(["c"], [9.0]).costs.at(np.array([2]), np.array([0])) == 14
-    np.testing.assert_array_equal(settings.with_cols(["z"]).costs.at(np.arange(2), np.full(2, 3)), [6, 8])
-    np.testing.assert_array_equal(settings.with_cols(["z"], [1.0]).costs.at(np.zeros(2, int), [2, 3]), [6, 7])
-    free = Settings("k", ["a", "b"], 3, 1).with_cols(["z"], [4.0])  # type: ignore[arg-type]
+    assert settings.extended("row", ["c"], [9.0]).costs.at(np.array([2]), np.array([0])) == 14
+    np.testing.assert_array_equal(
+        settings.extended("col", ["z"]).costs.at(np.arange(2), np.full(2, 3)), [6, 8]
+    )
+    np.testing.assert_array_equal(
+        settings.extended("col", ["z"], [1.0]).costs.at(np.zeros(2, int), [2, 3]), [6, 7]
+    )
+    free = Settings("k", ["a", "b"], 3, 1).extended("col", ["z"], [4.0])  # type: ignore[arg-type]
     np.testing.assert_array_equal(free.costs.at(np.zeros(2, int), [2, 3]), [1, 4])
     with pytest.raises(DataError, match="twice"):
-        settings.with_rows(["a"])
+        settings.extended("row", ["a"])
     for wrong, match in (
         ([-1.0], "from zero on"),
         ([float("nan")], "finite"),
         ([1.0, 2.0], "expected 1 new row costs"),
     ):
         with pytest.raises(ParameterError, match=match):
-            settings.with_rows(["c"], wrong)
+            settings.extended("row", ["c"], wrong)
     with pytest.raises(ParameterError, match="above zero, got an entry that costs 0"):
-        Settings("k", 2, 2, 1, costs={"row": [1, 1]}).with_rows(["c"], [0.0])  # type: ignore[arg-type]
+        Settings("k", 2, 2, 1, costs={"row": [1, 1]}).extended("row", ["c"], [0.0])  # type: ignore[arg-type]
     assert again(more) == more
 
 
@@ -155,7 +159,7 @@ def test_what_was_written_is_read_whatever_the_rules_are_by_now() -> None:
     assert (read.rank, read.acquisition, read.lease, read.rows) == (50, "abandoned", 1e300, ("a", "a"))
     assert (read.plates, read.noise, read.costs.given) == (None, "gaussian", False)
     assert read.changed({"budget": 3.0, "plates": "rows"}).budget == 3.0
-    assert read.with_cols(["z"]).shape == (2, 5)
+    assert read.extended("col", ["z"]).shape == (2, 5)
 
 
 def test_a_frame_is_no_list_of_costs() -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import copy
 import datetime as dt
-import difflib
 import getpass
 import secrets
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -26,13 +25,12 @@ from maxentry.campaign.address import is_in_memory
 from maxentry.campaign.events import ColsAdded, Created, Event, Record, RowsAdded
 from maxentry.campaign.fits import follow, open_state
 from maxentry.campaign.schema import delete_campaign, write_name
-from maxentry.campaign.settings import WITHOUT_MODEL, Settings, check_settings
+from maxentry.campaign.settings import WITHOUT_MODEL, Settings, check_settings, read_settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage
 from maxentry.campaign.tell import Line, Receipt
 from maxentry.campaign.views import FrameKind, Status
 from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError, is_whole
-from maxentry.observations import find_kind
 from maxentry.wording import as_text, show
 
 if TYPE_CHECKING:
@@ -98,22 +96,6 @@ def check_new_labels(settings: Settings) -> None:
     """
     cells.check_distinct(settings.rows, "row")
     cells.check_distinct(settings.cols, "column")
-
-
-def read_settings(settings: Mapping[str, Any], values: Any) -> dict[str, Any]:
-    """Return the settings of a new campaign, with the kind that its first values have (see `complete`).
-
-    Refuse unknown settings, suggesting the nearest known one.
-    """
-    known = [field.name for field in fields(Settings)]
-    for name in settings:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ParameterError(f"expected settings of a campaign, got {show(name)}{hint}.")
-    kind, levels = find_kind(values, settings.get("kind"), settings.get("levels"))
-    found = ({} if kind == "numbers" else {"kind": kind}) | ({} if levels is None else {"levels": levels})
-    return {**settings, **found}
 
 
 def user_name(who: str | None) -> str | None:
@@ -197,7 +179,7 @@ class Campaign:
         rows, cols: the labels in order, or how many there are (labels 0, 1, …).
         seed: the same seed and the same events give the same entries; random if not given.
         settings: `rank`, `acquisition`, `costs`, `mask`, `transform`, `range`, `lease`, `budget`, `target_sd` and
-            the others of `Settings`.
+            the others of `Settings`. row_features, col_features: what is known of rows and columns, as in `complete`.
         values: values known already, as a table that `tell` accepts; of an entry there may be several. If they are not
             valid, no campaign is created.
         exist_ok: open the campaign if there is one of this name with the same labels; its settings do not change.
@@ -493,17 +475,22 @@ class Campaign:
 
     # Changing the campaign itself
 
-    def add_rows(self, labels: Iterable[Hashable], *, cost: Any = None, who: str | None = None) -> None:
+    def add_rows(
+        self, labels: Iterable[Hashable], *, cost: Any = None, features: Any = None, who: str | None = None
+    ) -> None:
         """Add rows after the existing ones. They can be measured in every column.
 
         cost: their row costs, if the campaign has row costs; by default the mean of the others. Their entry costs are
             the mean of the others, too.
+        features: what is known of them, by label or in their order; a known feature that is not given is missing.
         """
-        self._change(lambda state, _: tell.add_labels(state, RowsAdded, labels, cost), who)
+        self._change(lambda state, _: tell.add_labels(state, RowsAdded, labels, cost, features), who)
 
-    def add_cols(self, labels: Iterable[Hashable], *, cost: Any = None, who: str | None = None) -> None:
-        """Add columns after the existing ones. They can be measured in every row; `cost` as in `add_rows`."""
-        self._change(lambda state, _: tell.add_labels(state, ColsAdded, labels, cost), who)
+    def add_cols(
+        self, labels: Iterable[Hashable], *, cost: Any = None, features: Any = None, who: str | None = None
+    ) -> None:
+        """Add columns after the existing ones. They can be measured in every row; the rest as in `add_rows`."""
+        self._change(lambda state, _: tell.add_labels(state, ColsAdded, labels, cost, features), who)
 
     def remove_rows(self, labels: Iterable[Hashable], *, who: str | None = None) -> int:
         """Remove rows; return how many values were struck out. The history and `export(everything=True)` keep them."""

@@ -22,6 +22,7 @@ from maxentry import labels as label_codec
 from maxentry.campaign import settings as settings_codec
 from maxentry.campaign.settings import Settings
 from maxentry.errors import DataError, MaxentryError, StorageError
+from maxentry.features import FeatureTable
 from maxentry.labels import Labels
 
 
@@ -226,9 +227,27 @@ class Listed(Event):
 
 @dataclass(frozen=True)
 class Added(Listed):
-    """Rows or columns were added at the end; `cost` holds their costs (None: the mean of the others)."""
+    """Rows or columns were added at the end; `cost` holds their costs (None: the mean of the others).
+
+    features: what is known of them; not in the payload where nothing is.
+    """
 
     cost: tuple[float, ...] | None = None
+    features: FeatureTable | None = None
+
+    def payload(self) -> dict[str, Any]:
+        """Return the event as JSON data."""
+        plain = super().payload()
+        del plain["features"]
+        return plain if self.features is None else plain | {"features": self.features.to_json()}
+
+    @classmethod
+    def read(cls, payload: dict[str, Any]) -> Self:
+        """Read the event from JSON data."""
+        given = payload.get("features")
+        return super().read(
+            payload if given is None else payload | {"features": FeatureTable.from_json(given)}
+        )
 
 
 class RowsAdded(Added):

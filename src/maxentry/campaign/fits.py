@@ -39,9 +39,11 @@ from maxentry._io import expand_home, user_cache
 from maxentry._types import Array, Flags
 from maxentry.belief import Entries
 from maxentry.campaign.ledger import snapshots
+from maxentry.campaign.settings import Settings
 from maxentry.campaign.state import FIT, OUTLOOK, STATION, WARM, State, derive_rng, derive_seed, replay
 from maxentry.campaign.storage import Key, Storage
-from maxentry.errors import MaxentryError, StorageError
+from maxentry.errors import DataError, MaxentryError, StorageError
+from maxentry.features import Features
 from maxentry.posterior.schedule import Kind, Sampling
 from maxentry.transform import NONE, ValueMap
 
@@ -208,12 +210,23 @@ def _fit(
         start=start,
         seed=derive_seed(settings.seed, {"anchor": FIT, "warm": WARM, "station": STATION}[kind], n),
         progress=progress,
+        **_standardise(settings),
     )
     if posterior.interrupted:  # a partial fit would make the choice depend on the moment of Ctrl-C
         raise KeyboardInterrupt
     if cache is not None:
         save_fit(posterior, cache, name)
     return posterior
+
+
+def _standardise(settings: Settings) -> dict[str, Any]:
+    """The features of rows and columns as numbers, as `complete` takes them, where there are any that vary."""
+    known = {}
+    for name, table in (("row_features", settings.row_features), ("col_features", settings.col_features)):
+        if table is not None:
+            with contextlib.suppress(DataError):  # the rows in which they differed may have been removed
+                known[name] = Features.standardise(table)
+    return known
 
 
 def digest_fit(state: State, n: int, kind: str) -> str:
@@ -235,6 +248,8 @@ def digest_fit(state: State, n: int, kind: str) -> str:
     model += [s.effort] if s.effort != "normal" else []
     model += [[s.kind, s.levels, s.limits]] if (s.kind, s.limits) != ("numbers", None) else []
     model += [] if s.noise_sd is None else [{"noise_sd": s.noise_sd}]
+    features = [None if table is None else table.digest for table in (s.row_features, s.col_features)]
+    model += [{"features": features}] if any(features) else []
     digest = hashlib.sha256(json.dumps(model).encode())
     beside = state.standing.beside
     parts = {name: column[:n] for name, column in beside.items()}

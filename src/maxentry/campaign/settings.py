@@ -8,15 +8,30 @@ The command line builds its options from the declarations here, also for `--help
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from maxentry._io import pack, unpack
 from maxentry.acquisition import CRITERION_NAMES, WITHOUT_BELIEF
-from maxentry.errors import DataError, ParameterError, is_choice, is_positive, is_whole
+from maxentry.campaign.setting_values import (
+    append_features,
+    append_labels,
+    check_declared,
+    check_name,
+    check_noun,
+    read_features_of,
+    read_goal,
+    read_labels,
+    read_levels,
+    read_mask,
+    read_range,
+    read_weights,
+)
+from maxentry.errors import DataError, ParameterError
 from maxentry.model.likelihood import KIND_NAMES, NOISE_NAMES, DataKind, Likelihood, Noise, kind_words
 from maxentry.wording import show
 
@@ -26,6 +41,7 @@ if TYPE_CHECKING:
 
     from maxentry.acquisition.problem import Costs
     from maxentry.cells import Reading, Words
+    from maxentry.features import FeatureTable
     from maxentry.labels import Labels
     from maxentry.model.goal import Goal
 
@@ -43,6 +59,8 @@ LATER = {
     "weights": None,
     "col_name": None,
     "unit": None,
+    "row_features": None,
+    "col_features": None,
 }  # defaults of settings that came later: campaigns without them are stored as ever
 
 
@@ -172,26 +190,36 @@ class Settings:
         None, "What columns are called, in answers: 'Best model for S4'.", metavar="NAME"
     )
     unit: str | None = _setting(None, "What values are measured in, like '% yield'.", metavar="UNIT")
+    row_features: FeatureTable | None = _setting(  # noqa: RUF009
+        None,
+        "What is known of rows: a table with their labels first, then numbers, yes or no, and (--categories) words.",
+        metavar="FILE",
+    )
+    col_features: FeatureTable | None = _setting(  # noqa: RUF009
+        None, "What is known of columns, one line a column of the matrix, as of rows.", metavar="FILE"
+    )
 
     def __post_init__(self) -> None:
         from maxentry.acquisition.problem import read_costs
         from maxentry.transform import Transform
 
-        _check_name(self.name)
+        check_name(self.name)
         for side in ("row_name", "col_name", "unit"):
-            _check_noun(side, getattr(self, side))
-        self._set("rows", _read_labels(self.rows, "row"))
-        self._set("cols", _read_labels(self.cols, "column"))
+            check_noun(side, getattr(self, side))
+        self._set("rows", read_labels(self.rows, "row"))
+        self._set("cols", read_labels(self.cols, "column"))
         for declared in fields(self):
-            self._set(declared.name, _check_limits(declared, getattr(self, declared.name)))
+            self._set(declared.name, check_declared(declared, getattr(self, declared.name)))
         self._set("transform", str(Transform.parse(self.transform)))
-        self._set("range", _read_range(self.range, "range"))
-        self._set("limits", _read_range(self.limits, "limits"))
-        self._set("levels", _read_levels(self.levels))
-        self._set("goal", _read_goal(self.goal))
-        self._set("weights", _read_weights(self.weights, self.goal, self.rows, self.cols))
+        self._set("range", read_range(self.range, "range"))
+        self._set("limits", read_range(self.limits, "limits"))
+        self._set("levels", read_levels(self.levels))
+        self._set("goal", read_goal(self.goal))
+        self._set("weights", read_weights(self.weights, self.goal, self.rows, self.cols))
         self._set("costs", read_costs(self.costs, self.rows, self.cols))
-        self._set("mask", _read_mask(self.mask, self.rows, self.cols))
+        self._set("mask", read_mask(self.mask, self.rows, self.cols))
+        self._set("row_features", read_features_of(self.row_features, self.rows, "row"))
+        self._set("col_features", read_features_of(self.col_features, self.cols, "column"))
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -217,6 +245,10 @@ class Settings:
     def words(self) -> Words | None:
         """The words that stand for numbers in what is told."""
         return kind_words(self.kind, self.levels)
+
+    def features_of(self, side: str) -> FeatureTable | None:
+        """What is known of rows ("row") or of columns ("column", "col")."""
+        return self.row_features if side == "row" else self.col_features
 
     # Values that are told
 
@@ -268,20 +300,22 @@ class Settings:
         """Return a copy with these changes, which were checked when they were made."""
         return _restore({**self._all(), **changes})
 
-    def with_rows(self, labels: Iterable[Hashable], cost: Any = None) -> Settings:
-        """Return a copy with more rows at the end. They are available and cost `cost`, or the mean of the others."""
-        return self._extended("row", labels, cost)
+    def extended(
+        self,
+        side: Literal["row", "col"],
+        labels: Iterable[Hashable],
+        cost: Any = None,
+        features: FeatureTable | None = None,
+    ) -> Settings:
+        """Return a copy with more rows (or columns) at the end.
 
-    def with_cols(self, labels: Iterable[Hashable], cost: Any = None) -> Settings:
-        """Return a copy with more columns at the end. They are available and cost `cost`, or the mean of the others."""
-        return self._extended("col", labels, cost)
-
-    def _extended(self, side: Literal["row", "col"], labels: Iterable[Hashable], cost: Any) -> Settings:
+        They are available and cost `cost`, or the mean of the others; features: what is known of them.
+        """
         rows, cols = self.rows, self.cols
         if side == "row":
-            rows = _append_labels(rows, labels, "row")
+            rows = append_labels(rows, labels, "row")
         else:
-            cols = _append_labels(cols, labels, "column")
+            cols = append_labels(cols, labels, "column")
         shape, mask = (len(rows), len(cols)), self.mask
         if mask is not None:
             import numpy as np
@@ -292,7 +326,11 @@ class Settings:
         costs, weights = costs.extended(shape, **{side: cost}), self.weights
         if weights is not None:  # new lines count once
             weights += (1.0,) * (shape[self.wanted.averaged == "column"] - len(weights))
-        return self.changed({"rows": rows, "cols": cols, "mask": mask, "costs": costs, "weights": weights})
+        known, new = self.features_of(side), len(rows) + len(cols) - sum(self.shape)
+        if known is not None or features is not None:
+            known = append_features(known, features, self.shape[side == "col"], new)
+        changes = {"rows": rows, "cols": cols, "mask": mask, "costs": costs, "weights": weights}
+        return self.changed(changes | {f"{side}_features": known})
 
     def without(self, side: Literal["row", "col"], gone: Any) -> Settings:
         """Return a copy without these rows (or columns), by position; `n_initial` is at most all that is left."""
@@ -305,7 +343,11 @@ class Settings:
         costs, weights = self.costs.without(side, gone), self.weights
         if weights is not None and (self.wanted.averaged == "column") == (side == "col"):
             weights = tuple(x for k, x in enumerate(weights) if k not in drop)
-        after = self.changed({f"{side}s": labels, "mask": mask, "costs": costs, "weights": weights})
+        known = self.features_of(side)
+        if known is not None:
+            known = known.take([k for k in range(self.shape[axis]) if k not in drop])
+        changes = {f"{side}s": labels, "mask": mask, "costs": costs, "weights": weights}
+        after = self.changed(changes | {f"{side}_features": known})
         n, most = self.n_initial, math.prod(after.shape)
         return after if n is None or n <= most else after.changed({"n_initial": most})
 
@@ -352,6 +394,8 @@ def encode_setting(name: str, value: Any) -> Any:
         return {part: pack(array) for part, array in value.parts.items()} or None
     if name in ("range", "limits") and value is not None:
         return [x if math.isfinite(x) else None for x in value]  # JSON has no infinity
+    if name in ("row_features", "col_features") and value is not None:
+        return value.to_json()
     return pack(value) if name == "mask" else value
 
 
@@ -371,138 +415,11 @@ def decode_setting(name: str, value: Any) -> Any:
     if name in ("range", "limits") and value is not None:
         low, high = value
         return (-math.inf if low is None else low), (math.inf if high is None else high)
+    if name in ("row_features", "col_features") and value is not None:
+        from maxentry.features import FeatureTable
+
+        return FeatureTable.from_json(value)
     return unpack(value) if name == "mask" else value
-
-
-def _check_noun(setting: str, name: object) -> None:
-    if name is not None and not (isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable()):
-        raise ParameterError(f"expected {setting} of 1 to 200 printable characters, got {show(name)}.")
-
-
-def _check_name(name: object) -> None:
-    if not (isinstance(name, str) and name.strip() == name and 0 < len(name) <= 200 and name.isprintable()):
-        raise ParameterError(f"expected a name of 1 to 200 printable characters, got {show(name)}.")
-
-
-def _read_labels(labels: Any, name: str) -> Labels:
-    """Check labels and make sure that JSON preserves them; a whole number n stands for the labels 0 to n - 1."""
-    from maxentry.labels import check_labels
-
-    if is_whole(labels):
-        labels = range(int(labels))
-    known = check_labels(labels, name)
-    if len(known) < 2:
-        raise DataError(f"expected at least 2 {name}s, got {len(known)}.")
-    return _round_trip(known)
-
-
-def _round_trip(labels: Labels) -> Labels:
-    """Return the labels as JSON will give them back, so that a reopened campaign has the same labels."""
-    from maxentry.labels import decode, encode
-
-    plain = encode(labels)
-    try:
-        return decode(json.loads(json.dumps(plain, allow_nan=False))) or ()
-    except ValueError:
-        raise DataError("expected finite numbers among the labels, got an infinite one.") from None
-
-
-def _append_labels(known: Labels, new: Iterable[Hashable], name: str) -> Labels:
-    from maxentry.labels import check_labels
-
-    more = check_labels(new, name)
-    if not more:
-        raise DataError(f"expected {name} labels to add, got none.")
-    return _round_trip(check_labels((*known, *more), name))
-
-
-def _check_limits(declared: Field[Any], value: Any) -> Any:
-    """Return the value of a setting if it is within its declared limits; the default always is."""
-    name, limits = declared.name, declared.metadata
-    if isinstance(value, type(declared.default)) and value == declared.default:
-        return value
-    if isinstance(declared.default, bool):
-        import numpy as np
-
-        if not isinstance(value, (bool, np.bool_)):
-            raise ParameterError(f"expected {name} to be True or False, got {show(value)}.")
-        return bool(value)
-    if "choices" in limits and not is_choice(value, limits["choices"]):
-        default = () if declared.default in limits["choices"] else (declared.default,)
-        known = ", ".join(repr(choice) for choice in (*default, *limits["choices"]))
-        raise ParameterError(f"expected {name} to be one of {known}, got {show(value)}.")
-    if "least" in limits:
-        least = limits["least"]
-        if not is_whole(value, least):
-            raise ParameterError(f"expected {name} to be a whole number from {least} on, got {show(value)}.")
-        return int(value)
-    if "positive" in limits:
-        if not is_positive(value):
-            raise ParameterError(f"expected {name} to be a positive finite number, got {show(value)}.")
-        return float(value)
-    return value
-
-
-def _read_goal(value: Any) -> str:
-    if value == "fill" or value is None:
-        return "fill"
-    from maxentry.model.goal import Goal
-
-    return str(Goal.parse(value))
-
-
-def _read_weights(value: Any, goal: str, rows: Labels, cols: Labels) -> tuple[float, ...] | None:
-    if value is None:
-        return None
-    from maxentry.labels import Axis
-    from maxentry.model.goal import Goal
-
-    axes = Axis("row", len(rows), rows), Axis("column", len(cols), cols)
-    return Goal.parse(goal).weighted(value, *axes).weights
-
-
-def _read_levels(value: Any) -> tuple[Any, ...] | None:
-    if value is None:
-        return None
-    from maxentry.frames import is_sequence, to_list
-
-    if not is_sequence(value):
-        raise ParameterError(f"expected levels as a list of the grades in their order, got {show(value)}.")
-    return tuple(to_list(value))
-
-
-def _read_range(value: Any, name: str) -> tuple[float, float] | None:
-    if value is None:
-        return None
-    from maxentry.frames import is_sequence, to_float, to_list
-
-    given = to_list(value) if is_sequence(value) else []
-    if name == "limits" and len(given) == 2:  # None: open at that end
-        given = [end if x is None else x for x, end in zip(given, (-math.inf, math.inf), strict=True)]
-    ends = [to_float(x) for x in given]
-    low, high = (math.nan if x is None else x for x in (ends if len(ends) == 2 else (None, None)))
-    if not low < high:
-        raise ParameterError(f"expected {name} as (low, high) with low below high, got {show(value)}.")
-    return low, high
-
-
-def _read_mask(mask: Any, rows: Labels, cols: Labels) -> NDArray[np.bool_] | None:
-    if mask is None:
-        return None
-    import numpy as np
-
-    from maxentry.frames import parse_flags
-    from maxentry.labels import align_matrix, as_array
-
-    ordered, shape = align_matrix(mask, rows, cols, "mask"), (len(rows), len(cols))
-    array = np.array(as_array(mask) if ordered is mask else parse_flags(ordered))
-    if array.dtype != np.bool_ or array.shape != shape:
-        got = f"an array of {array.dtype} of shape {array.shape}"
-        raise ParameterError(f"expected a mask of {shape[0]} x {shape[1]} booleans, got {got}.")
-    if not array.any():
-        raise ParameterError("expected a mask that leaves something to measure, got False everywhere.")
-    array.setflags(write=False)
-    return array
 
 
 CHANGEABLE = tuple(sorted(f.name for f in fields(Settings) if f.metadata.get("changeable")))
@@ -515,9 +432,29 @@ def setting_types() -> dict[str, Any]:
     from numpy.typing import NDArray
 
     from maxentry.acquisition.problem import Costs
+    from maxentry.features import FeatureTable
     from maxentry.labels import Labels
 
-    return get_type_hints(Settings, localns={"Costs": Costs, "Labels": Labels, "NDArray": NDArray, "np": np})
+    known = {"Costs": Costs, "FeatureTable": FeatureTable, "Labels": Labels, "NDArray": NDArray, "np": np}
+    return get_type_hints(Settings, localns=known)
+
+
+def read_settings(settings: Mapping[str, Any], values: Any) -> dict[str, Any]:
+    """Return the settings of a new campaign, with the kind that its first values have (see `complete`).
+
+    Refuse unknown settings, suggesting the nearest known one.
+    """
+    from maxentry.observations import find_kind
+
+    known = [declared.name for declared in fields(Settings)]
+    for name in settings:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise ParameterError(f"expected settings of a campaign, got {show(name)}{hint}.")
+    kind, levels = find_kind(values, settings.get("kind"), settings.get("levels"))
+    found = ({} if kind == "numbers" else {"kind": kind}) | ({} if levels is None else {"levels": levels})
+    return {**settings, **found}
 
 
 def change_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
@@ -527,7 +464,7 @@ def change_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
             known = ", ".join(CHANGEABLE)
             raise ParameterError(f"expected a setting that may change ({known}), got {show(name)}.")
     if settings.weights is not None and "weights" not in changes and "goal" in changes:
-        settings.wanted.keep_weights(_read_goal(changes["goal"]))
+        settings.wanted.keep_weights(read_goal(changes["goal"]))
     return check_settings(replace(settings, **changes))
 
 
@@ -539,6 +476,10 @@ def check_settings(settings: Settings) -> Settings:
         _check_text(labels)
     if settings.rank != "auto":
         check_rank(settings.rank, settings.shape, settings.effects)
+    if settings.priors is not None and (settings.row_features or settings.col_features) is not None:
+        raise ParameterError(
+            "expected features, or the paper's priors, which are of the model without, got both."
+        )
     _check_batch_limits(settings)
     _check_values(settings)
     _check_kind(settings)

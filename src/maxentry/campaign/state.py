@@ -311,6 +311,7 @@ def _width(leap: Leap) -> dt.timedelta:
 
 # Columns that an event gives for each entry, and those that its entries have in common
 ASKED, ASKED_BY = ("row", "col", "mean", "sd", "gain", "cost"), ("at", "expires", "event", "author", "after")
+SIDES: tuple[Literal["row"], Literal["col"]] = ("row", "col")
 TOLD_NAMES, TOLD_BY = ("row", "col", "value", "id"), ("event", "at", "author")
 
 
@@ -375,10 +376,10 @@ class _Draft:
             case events.Withdrawn(ids, reason):
                 for id in ids:
                     self._settle(id, WITHDRAWN, reason)
-            case events.RowsAdded(labels, cost):
-                self._add_labels("row", labels, cost)
-            case events.ColsAdded(labels, cost):
-                self._add_labels("col", labels, cost)
+            case events.RowsAdded(labels, cost, features):
+                self._add_labels("row", labels, cost, features)
+            case events.ColsAdded(labels, cost, features):
+                self._add_labels("col", labels, cost, features)
             case events.RowsRemoved(labels):
                 self._remove_labels("row", labels)
             case events.ColsRemoved(labels):
@@ -394,22 +395,21 @@ class _Draft:
     @property
     def settings(self) -> Settings:
         """The settings, with the labels that were added."""
-        rows, cols = self._labels["row"], self._labels["col"]
-        if rows:
-            self._settings = self._settings.with_rows(rows)
-        if cols:
-            self._settings = self._settings.with_cols(cols)
+        for side in SIDES:
+            if self._labels[side]:
+                self._settings = self._settings.extended(side, self._labels[side])
         self._labels = {"row": [], "col": []}
         return self._settings
 
-    def _add_labels(self, side: Literal["row", "col"], labels: Iterable[Any], cost: Any) -> None:
+    def _add_labels(
+        self, side: Literal["row", "col"], labels: Iterable[Any], cost: Any, features: Any
+    ) -> None:
         """Add labels. Where all entries cost the same and may be asked for, many events are added at once, later."""
-        known = self._settings
-        if labels and cost is None and known.mask is None and not known.costs.given:
+        known, plain = self._settings, cost is None and features is None
+        if labels and plain and known.mask is None and not known.costs.given:
             self._labels[side] += labels
         else:
-            add = self.settings.with_rows if side == "row" else self.settings.with_cols
-            self._settings = add(labels, cost)
+            self._settings = self.settings.extended(side, labels, cost, features)
 
     def _remove_labels(self, side: Side, labels: Labels) -> None:
         """Remove rows or columns: strike out their measurements, withdraw their asks, and renumber the others."""

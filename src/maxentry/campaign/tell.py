@@ -19,6 +19,7 @@ from maxentry import cells, frames, tables
 from maxentry.campaign import settings
 from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
 from maxentry.campaign.ledger.tables import FAILED, REMOVED, RETRY, Ask, Finder, Measurement, entry_keys
+from maxentry.campaign.setting_values import read_more_features, read_new_costs
 from maxentry.campaign.state import State
 from maxentry.cells import Reading, Words
 from maxentry.errors import CampaignError, DataError, MaxentryError, ParameterError, is_whole
@@ -76,16 +77,15 @@ def withdraw(state: State, ids: Any, reason: str) -> Outcome:
     return [Withdrawn(news, as_text(reason))] if news else [], None
 
 
-def add_labels(state: State, kind: type[Added], labels: Iterable[Hashable], cost: Any) -> Outcome:
+def add_labels(
+    state: State, kind: type[Added], labels: Iterable[Hashable], cost: Any, features: Any = None
+) -> Outcome:
     """Add rows or columns. The rest is checked when the event is replayed, before the commit."""
     axis = state.row_axis if kind is RowsAdded else state.col_axis
     known = check_labels(labels, axis.name)
     cells.check_distinct(known, axis.name, axis.labels or ())
-    try:
-        costs = None if cost is None else np.broadcast_to(np.asarray(cost, dtype=np.float64), len(known))
-    except Exception:  # frames and arrays of other libraries have errors of their own
-        raise DataError(f"expected one cost, or {len(known)}, as numbers, got {show(cost)}.") from None
-    return [kind(known, None if costs is None else tuple(costs.tolist()))], None
+    more = read_more_features(features, known, axis.name, state.settings.features_of(axis.name))
+    return [kind(known, read_new_costs(cost, len(known)), more)], None
 
 
 def remove_labels(state: State, kind: Any, labels: Iterable[Hashable]) -> tuple[Sequence[Event], int]:

@@ -291,6 +291,8 @@ def _setting(name: str, value: Any) -> str:
         return f"{name} = {describe_range(value)}"
     if value is None or (name == "costs" and not value.given):
         return f"{name} dropped"
+    if name in ("row_features", "col_features"):
+        return f"{name}: {value.describe()}"
     return f"{name} given" if name in ("mask", "costs", "weights") else f"{name} = {value}"
 
 

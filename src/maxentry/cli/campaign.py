@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import typer
@@ -14,6 +14,7 @@ from maxentry.tables import Table
 from maxentry.wording import count
 
 PANEL = "Campaigns"
+FEATURES = ("row_features", "col_features")
 LABEL_FILE = "labels, one a line; of a CSV, Excel or Parquet file the first column, or FILE:COLUMN."
 commands = typer.Typer()
 
@@ -42,6 +43,7 @@ def new(
     names: options.Names = None,
     se: options.StandardError = None,
     sheet: options.Sheet = None,
+    categories: options.Categories = None,
     who: options.Who = None,
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,
@@ -59,9 +61,11 @@ def new(
     if size is None:
         raise typer.BadParameter(f"expected a shape like 30x20, got {shape!r}.", param_hint="--shape")
     counted_rows, counted_cols = options.count_labels(size)
-    row_labels = _choose_labels("row", rows, row or [], counted_rows, matrix.row_labels)
-    col_labels = _choose_labels("col", cols, col or [], counted_cols, matrix.col_labels)
-    given = _read_settings(settings, row_labels, col_labels)
+    in_rows = matrix.row_labels or inputs.read_feature_labels(settings["row_features"], "row")
+    in_cols = matrix.col_labels or inputs.read_feature_labels(settings["col_features"], "column")
+    row_labels = _choose_labels("row", rows, row or [], counted_rows, in_rows)
+    col_labels = _choose_labels("col", cols, col or [], counted_cols, in_cols)
+    given = _read_settings(settings, row_labels, col_labels, categories=categories)
     if matrix.corner not in ("row", "rows"):
         given.setdefault("row_name", matrix.corner)
     for setting, noun in zip(("row_name", "col_name"), matrix.names, strict=False):
@@ -119,6 +123,14 @@ def _add_command(side: Literal["rows", "cols"], help: str) -> None:
             float | None,
             option("--cost", help="Their row or column cost; the mean of the others if not given."),
         ] = None,
+        features: Annotated[
+            str | None,
+            option(
+                "--features",
+                metavar="FILE",
+                help="What is known of them, by label; without labels, those of this file are added.",
+            ),
+        ] = None,
         who: options.Who = None,
         as_json: options.Json = False,
         storage: options.Storage = options.STORAGE,
@@ -127,11 +139,14 @@ def _add_command(side: Literal["rows", "cols"], help: str) -> None:
         from maxentry.cli import inputs
 
         labels = [*inputs.read_new_labels(words or []), *(literal or [])]
+        noun = "row" if side == "rows" else "column"
+        labels = labels or inputs.read_feature_labels(features, noun)
         if not labels:
             raise typer.BadParameter("expected at least one label, got none.")
+        known = None if features is None else inputs.read_table(features)
         with open_campaign(storage, name) as campaign:
             extend = campaign.add_rows if side == "rows" else campaign.add_cols
-            extend(labels, cost=cost, who=who)
+            extend(labels, cost=cost, features=known, who=who)
             rows, cols = campaign.settings.shape
         document = {"campaign": campaign.name, "rows": rows, "cols": cols}
         output.report(document, f"{campaign.name}: now {rows} rows, {cols} columns.", as_json)
@@ -219,6 +234,7 @@ def change(
     drop: Annotated[
         list[str] | None, option("--drop", metavar="SETTING", help="Take a setting back: budget, mask, …")
     ] = None,
+    categories: options.Categories = None,
     who: options.Who = None,
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,
@@ -228,7 +244,7 @@ def change(
     """Change settings of a campaign, from here on."""
     with open_campaign(storage, name) as campaign:
         now = campaign.settings
-        given = _read_settings(settings, now.rows, now.cols, now.goal)
+        given = _read_settings(settings, now.rows, now.cols, now.goal, categories)
         given |= {setting.replace("-", "_"): None for setting in drop or []}
         if not given:
             raise typer.BadParameter("expected a setting to change, got none.")
@@ -237,7 +253,9 @@ def change(
     output.report(document, f"{campaign.name}: changed {', '.join(sorted(given))}.", as_json)
 
 
-def _read_settings(settings: Mapping[str, Any], rows: Any, cols: Any, goal: str = "fill") -> dict[str, Any]:
+def _read_settings(
+    settings: Mapping[str, Any], rows: Any, cols: Any, goal: str = "fill", categories: str | None = None
+) -> dict[str, Any]:
     """The settings that were given, as `Campaign.create` and `Campaign.set` take them; goal: the present one."""
     from maxentry.cli import inputs
 
@@ -247,7 +265,20 @@ def _read_settings(settings: Mapping[str, Any], rows: Any, cols: Any, goal: str 
             given[name] = read(given[name], rows, cols)
     if "weights" in given:
         given["weights"] = inputs.read_weights(given["weights"], rows, cols, given.get("goal", goal))
+    words = options.split_list(categories)
+    for name, labels, side in (("row_features", rows, "row"), ("col_features", cols, "column")):
+        if name in given:
+            given[name] = inputs.read_features(given[name], labels, side, words)
+    _check_categories(words, [given[name].categories for name in FEATURES if name in given])
     return given
+
+
+def _check_categories(words: Sequence[str], found: Iterable[Sequence[str]]) -> None:
+    """Refuse a category that no file of features has."""
+    strange = [word for word in words if not any(word in names for names in found)]
+    if strange:
+        wanted = "columns of --row-features or --col-features"
+        raise typer.BadParameter(f"expected {wanted}, got {strange[0]!r}.", param_hint="--categories")
 
 
 # Where campaigns stand, and how they got there

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from maxentry.features import FeatureTable
+
 TABLE_ENDINGS = (".csv", *tables.ENDINGS)
 LONGEST_HINT = 60  # characters of the names that a hint repeats
 
@@ -344,6 +346,27 @@ def read_costs(
         if not lenient:
             _check_complete(part, parts[part], axes)
     return parts
+
+
+def read_features(
+    path: str, labels: Sequence[Hashable], side: str, categories: Sequence[str] = ()
+) -> FeatureTable:
+    """Read what is known of rows or columns by label, and say what is missing or left out."""
+    from maxentry.features import Features
+
+    table = read_table(path)
+    mine = [name for name in categories if name in table.names]
+    features = Features.of(table, Axis(side, len(labels), tuple(labels)), mine)
+    for note in features.notes:
+        warn(f"{table.source}: {note}")
+    return features.table
+
+
+def read_feature_labels(path: str | None, side: str) -> list[str]:
+    """The labels in a file of features, in their order; none without a file."""
+    from maxentry.features import read_labels as read_their_labels
+
+    return [] if path is None else [label_text(x) for x in read_their_labels(read_table(path), side)]
 
 
 def read_mask(path: str, rows: Sequence[Hashable], cols: Sequence[Hashable]) -> NDArray[np.bool_]:

@@ -88,6 +88,14 @@ StandardError = Annotated[
         help="The column of standard errors of a long table (se, sem and sd need no naming).",
     ),
 ]
+Categories = Annotated[
+    str | None,
+    option(
+        "--categories",
+        metavar="NAME,…",
+        help="Columns of --row-features and --col-features whose words are categories.",
+    ),
+]
 Level = Annotated[
     float, typer.Option("--level", help="The probability with which an entry lies between low and high.")
 ]
@@ -268,6 +276,11 @@ def _parse_seconds(text: str) -> float:
         raise typer.BadParameter(f"expected a time like 90m, 12h or 3d, got {text!r}.", param_hint="--lease")
     unit = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[time[2]]
     return float(time[1]) * unit
+
+
+def split_list(text: str | None) -> list[str]:
+    """Names with commas between them."""
+    return [] if text is None else [part.strip() for part in text.split(",") if part.strip()]
 
 
 # A matrix known by its shape alone

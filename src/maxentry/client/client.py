@@ -22,14 +22,16 @@ from urllib.parse import quote
 from maxentry import cells, frames
 from maxentry.acquisition.problem import Costs, Limits
 from maxentry.campaign import events, views
-from maxentry.campaign.campaign import check_count, read_settings, user_name
+from maxentry.campaign.campaign import check_count, user_name
 from maxentry.campaign.events import Record
-from maxentry.campaign.settings import Settings, change_settings, check_settings
+from maxentry.campaign.setting_values import read_more_features
+from maxentry.campaign.settings import Settings, change_settings, check_settings, read_settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.tell import Line, Receipt, parse_ids, read_lines
 from maxentry.campaign.views import Columns, FrameKind, Status
 from maxentry.client.session import WAIT, HttpSession, parse_document
 from maxentry.errors import CampaignError, DataError
+from maxentry.features import FeatureTable
 from maxentry.labels import check_labels, decode, encode
 from maxentry.model.likelihood import kind_words
 
@@ -314,13 +316,27 @@ class RemoteCampaign:
 
     # Change the campaign itself
 
-    def add_rows(self, labels: Iterable[Hashable], *, cost: Any = None, who: str | None = None) -> None:
+    def add_rows(
+        self, labels: Iterable[Hashable], *, cost: Any = None, features: Any = None, who: str | None = None
+    ) -> None:
         """Add rows after the existing ones. They are available in every column."""
-        self._post("/rows", _new_labels(labels, "row", cost), who)
+        self._post("/rows", self._new_labels(labels, "row", cost, features), who)
 
-    def add_cols(self, labels: Iterable[Hashable], *, cost: Any = None, who: str | None = None) -> None:
-        """Add columns after the existing ones. They are available in every row; costs as of rows."""
-        self._post("/cols", _new_labels(labels, "column", cost), who)
+    def add_cols(
+        self, labels: Iterable[Hashable], *, cost: Any = None, features: Any = None, who: str | None = None
+    ) -> None:
+        """Add columns after the existing ones. They are available in every row; the rest as of rows."""
+        self._post("/cols", self._new_labels(labels, "column", cost, features), who)
+
+    def _new_labels(self, labels: Iterable[Hashable], side: str, cost: Any, features: Any) -> dict[str, Any]:
+        known = check_labels(labels, side)
+        if not known:
+            raise DataError(f"expected {side} labels to add, got none.")
+        body = {"labels": encode(known), "cost": cost.tolist() if hasattr(cost, "tolist") else cost}
+        if features is None:
+            return body
+        table = read_more_features(features, known, side, self.settings.features_of(side))
+        return body | {"features": None if table is None else table.to_plain(known)}
 
     def remove_rows(self, labels: Iterable[Hashable], *, who: str | None = None) -> int:
         """Remove rows; return how many values were struck out."""
@@ -436,23 +452,18 @@ def _number(x: Any) -> Any:
     return str(x) if isinstance(x, float) and not math.isfinite(x) else x
 
 
-def _new_labels(labels: Iterable[Hashable], side: str, cost: Any) -> dict[str, Any]:
-    known = check_labels(labels, side)
-    if not known:
-        raise DataError(f"expected {side} labels to add, got none.")
-    return {"labels": encode(known), "cost": cost.tolist() if hasattr(cost, "tolist") else cost}
-
-
 def _settings(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
     """Some of the settings."""
-    return {name: _setting(name, getattr(settings, name)) for name in names}
+    return {name: _setting(name, getattr(settings, name), settings) for name in names}
 
 
-def _setting(name: str, value: Any) -> Any:
+def _setting(name: str, value: Any, settings: Settings) -> Any:
     if name in ("rows", "cols"):
         return encode(value)
     if name in ("range", "limits") and value is not None:
         return [x if math.isfinite(x) else None for x in value]
     if isinstance(value, Costs):
         return {part: array.tolist() for part, array in value.parts.items()} or None
+    if isinstance(value, FeatureTable):
+        return value.to_plain(settings.rows if name == "row_features" else settings.cols)
     return value.tolist() if hasattr(value, "tolist") else value

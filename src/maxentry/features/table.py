@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import math
+import hashlib
+import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxentry import frames, tables
+from maxentry._io import pack, unpack
 from maxentry._types import Array, Indices
 from maxentry.cells import ABSENT, is_empty, lower_text, parse_number
 from maxentry.errors import DataError
@@ -18,6 +21,8 @@ from maxentry.tables import DecimalComma
 from maxentry.wording import as_text, count, shorten
 
 MOST_LEVELS = 1_000  # of a category
+MOST_COLUMNS = 5_000_000  # of sparse features
+SPARSE_PARTS = ("indptr", "indices", "data")
 FLAGS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 
 
@@ -37,6 +42,23 @@ class FeatureTable:
     def is_sparse(self) -> bool:
         """Whether the cells are a sparse matrix."""
         return is_sparse(self.cells)
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The names of the columns that are categories."""
+        return tuple(name for name, own in zip(self.names, self.levels, strict=True) if own is not None)
+
+    def check_names(self, names: Iterable[str]) -> None:
+        """Refuse a name that is none of these columns."""
+        strange = next((name for name in names if name not in self.names), None)
+        if strange is not None:
+            listed = shorten(", ".join(map(show, self.names)), 120)
+            raise DataError(f"expected features among {listed}, got {show(strange)}.")
+
+    def describe(self) -> str:
+        """The names in a few words."""
+        some = ", ".join(shorten(name, 40) for name in self.names[:5])
+        return f"{count(len(self.names), 'feature')}: {some}{', …' if len(self.names) > 5 else ''}"
 
     def __len__(self) -> int:
         return int(self.cells.shape[0])
@@ -92,30 +114,46 @@ class FeatureTable:
             cells[:, k] = column
         return replace(known, cells=cells)
 
+    @property
+    def n_stored(self) -> int:
+        """How many numbers there are; of a sparse matrix, those that are stored."""
+        return int(self.cells.nnz if self.is_sparse else self.cells.size)
+
     def to_json(self) -> dict[str, Any]:
         """As JSON data, from which `from_json` gives an equal table."""
         if self.is_sparse:
-            parts = {name: getattr(self.cells, name).tolist() for name in ("indptr", "indices")}
-            data = self.cells.data
-            ones = bool((data == 1).all())
-            return {"width": self.cells.shape[1], **parts, "data": None if ones else data.tolist()}
-        columns = [[None if math.isnan(x) else x for x in column] for column in self.cells.T.tolist()]
+            parts = {
+                name: pack(np.asarray(getattr(self.cells, name), dtype=np.float64)) for name in SPARSE_PARTS
+            }
+            return {"width": self.cells.shape[1], **parts}
         levels = [None if own is None else list(own) for own in self.levels]
-        return {"names": list(self.names), "levels": levels, "lines": len(self), "columns": columns}
+        return {"names": list(self.names), "levels": levels, "cells": pack(self.cells)}
+
+    def to_plain(self, labels: Sequence[Hashable]) -> dict[str, Any]:
+        """As JSON data that `read_features` reads, with the labels of the lines."""
+        if self.is_sparse:
+            return {"width": self.cells.shape[1]} | {
+                name: getattr(self.cells, name).tolist() for name in SPARSE_PARTS
+            }
+        columns = {
+            name: [None if x != x else x if own is None else own[int(x)] for x in cells]
+            for name, own, cells in zip(self.names, self.levels, self.cells.T.tolist(), strict=True)
+        }
+        texts = list(map(label_text, labels))
+        return {"labels": texts, "columns": columns, "categories": list(self.categories)}
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of everything in the table."""
+        return hashlib.sha256(json.dumps(self.to_json()).encode()).hexdigest()
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> FeatureTable:
-        """Read JSON data."""
+        """Read JSON data that `to_json` wrote."""
         if "indptr" in given:
-            from scipy import sparse
-
-            ones = given["data"] is None
-            data = np.ones(len(given["indices"])) if ones else np.array(given["data"], dtype=np.float64)
-            shape = (len(given["indptr"]) - 1, given["width"])
-            return _sparse_table(sparse.csr_array((data, given["indices"], given["indptr"]), shape=shape))
-        cells = np.array(given["columns"], dtype=np.float64).reshape(len(given["names"]), given["lines"]).T
+            return _read_parts({**given, **{name: unpack(given[name]) for name in SPARSE_PARTS}})
         levels = tuple(None if own is None else tuple(own) for own in given["levels"])
-        return cls(tuple(given["names"]), levels, np.ascontiguousarray(cells))
+        return cls(tuple(given["names"]), levels, unpack(given["cells"]))
 
 
 # Reading
@@ -141,27 +179,38 @@ class _Given(NamedTuple):
 
 
 def read_features(
-    given: Any, axis: Axis, categories: Iterable[str] = ()
+    given: Any, axis: Axis, categories: Iterable[str] = (), known: FeatureTable | None = None
 ) -> tuple[FeatureTable, tuple[str, ...]]:
     """Read features in the order of an axis, and notes for the one who gave them.
 
     given: a frame by label (or in order), a table of CSV or Excel, a mapping of columns, a 2-d array or a matrix of
-    scipy.sparse in the order of the axis. categories: columns of text that are categories.
+    scipy.sparse in the order of the axis. In JSON: {"columns": {name: cells}, "labels": [...], "categories": [...]},
+    or a sparse matrix by rows, {"indptr": [...], "indices": [...], "data": [...], "width": p}.
+    categories: columns of text that are categories. known: the only columns there may be, of the same kinds.
     """
     if isinstance(given, FeatureTable):
         return check_lines(given, axis), ()
     if is_sparse(given):
         return check_lines(read_sparse(given), axis), ()
-    named = (categories,) if isinstance(categories, str) else tuple(categories)
-    source = _open(given, axis)
-    _check_names([column.name for column in source.columns], named)
+    if isinstance(given, Mapping) and "indptr" in given:
+        return check_lines(_read_parts(given), axis), ()
+    labels = None
+    if isinstance(given, Mapping) and isinstance(given.get("columns"), Mapping):
+        labels, categories = given.get("labels"), given.get("categories") or ()
+        given = given["columns"]
+    named = _read_names(categories)
+    source = _open(given, axis) if labels is None else _label(tables.read(given), labels, axis)
+    names = [column.name for column in source.columns]
+    if known is not None and not known.is_sparse:
+        known.check_names(names)
+        named += tuple(name for name in known.categories if name in names)
+    _check_names(names, named)
     table = _read_columns(source, named)
     return (check_lines(table, axis), ()) if source.labels is None else _align(table, source.labels, axis)
 
 
 def read_new(new: Any, known: FeatureTable) -> FeatureTable:
     """Read lines in the columns of a known table: those of the same names; an array has all of them in their order."""
-    categories = [name for name, own in zip(known.names, known.levels, strict=True) if own is not None]
     source = _open(new, Axis("row", 0, None))
     if not frames.is_frame(new) and not isinstance(new, Mapping | tables.Table):
         if len(source.columns) != len(known.names):
@@ -172,7 +221,7 @@ def read_new(new: Any, known: FeatureTable) -> FeatureTable:
     if not common:
         listed = shorten(", ".join(map(show, known.names)), 150)
         raise DataError(f"expected some of the features {listed}, got none of them.")
-    return _read_columns(source._replace(columns=common), categories)
+    return _read_columns(source._replace(columns=common), known.categories)
 
 
 def read_labels(given: Any, axis: str) -> tuple[Hashable, ...]:
@@ -193,6 +242,22 @@ def check_lines(table: FeatureTable, axis: Axis) -> FeatureTable:
     if not table.names:
         raise DataError("expected at least one feature, got none.")
     return table
+
+
+def _read_names(given: Any) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else tuple(frames.to_list(given))
+    if not all(isinstance(name, str) for name in names):
+        raise DataError(f"expected categories as names of features, got {show(given)}.")
+    return names
+
+
+def _label(table: tables.Table, labels: Any, axis: Axis) -> _Given:
+    """The columns of a table whose labels are given beside it."""
+    known = check_labels(labels, axis.name)
+    if len(known) != table.n:
+        raise DataError(f"expected a label for each of {count(table.n, 'line')}, got {len(known)}.")
+    columns = [Column(name, cells) for name, cells in zip(table.names, table.columns, strict=True)]
+    return _Given(known, columns, table.n)
 
 
 def _check_names(names: Sequence[str], categories: Sequence[str]) -> None:
@@ -242,7 +307,7 @@ def _open(given: Any, axis: Axis, *, own: bool = False) -> _Given:
     if isinstance(given, tables.Table):
         columns = [Column(name, cells) for name, cells in zip(given.names, given.columns, strict=True)]
         source = _Given(None, columns, given.n, given.decimal_comma, given.where)
-        return _split_labels(source, axis, own=own or bool(given.lines))
+        return _split_labels(source, axis, own=own or bool(given.source))
     if frames.is_frame(given):
         return _open_frame(given, axis, own)
     if isinstance(given, Mapping):
@@ -358,7 +423,9 @@ def _level_text(x: Any) -> str:
 
 def _read_category(column: Column) -> tuple[Array, tuple[str, ...]]:
     """Positions of levels: those that the type lists, else those that occur, in order."""
-    texts = [None if is_empty(x) else _level_text(x) for x in column.cells]
+    # "none" may be a level: no additive
+    absent = [frames.is_missing(x) or lower_text(x) in ("", "nan", "na", "n/a", "null") for x in column.cells]
+    texts = [None if gone else _level_text(x) for gone, x in zip(absent, column.cells, strict=True)]
     listed = {text: None for text in texts if text is not None}
     levels = sorted(listed) if column.levels is None else [_level_text(x) for x in column.levels]
     levels = list(dict.fromkeys(levels))
@@ -375,8 +442,9 @@ def read_sparse(given: Any) -> FeatureTable:
     """Read a matrix of scipy.sparse: what is stored are finite numbers, what is not is 0."""
     from scipy import sparse
 
-    if given.ndim != 2:
-        raise DataError(f"expected a sparse matrix of features, got {given.ndim} dimensions.")
+    if given.ndim != 2 or given.shape[1] > MOST_COLUMNS:
+        got = f"shape {show(given.shape)}"
+        raise DataError(f"expected a sparse matrix of at most {MOST_COLUMNS:,} features, got {got}.")
     rows, cols, values = sparse_triples(given)
     numbers = floats(values, lambda k: f"row {rows[k]}, column {cols[k]} of the features")
     if not np.isfinite(numbers).all():
@@ -389,6 +457,18 @@ def read_sparse(given: Any) -> FeatureTable:
     matrix.eliminate_zeros()
     matrix.sort_indices()
     return _sparse_table(matrix)
+
+
+def _read_parts(parts: Mapping[str, Any]) -> FeatureTable:
+    """A sparse table from the parts of a matrix by rows, checked; without data, what is stored is 1."""
+    from scipy import sparse
+
+    with frames.foreign_code("indptr, indices, data and width of a sparse matrix", parts):
+        indptr, indices = (np.asarray(parts[name], dtype=np.int64) for name in ("indptr", "indices"))
+        data = parts.get("data")
+        numbers = np.ones(indices.size) if data is None else np.asarray(data, dtype=np.float64)
+        shape = (indptr.size - 1, int(parts["width"]))
+        return read_sparse(sparse.csr_array((numbers, indices, indptr), shape=shape))
 
 
 def _sparse_table(matrix: Any) -> FeatureTable:

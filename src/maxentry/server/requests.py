@@ -197,6 +197,7 @@ class AddLabelsRequest(RequestBody):
     model_config = _example(labels=["L13", "L14"])
     labels: Annotated[list[Label], Field(min_length=1, max_length=1_000_000)]
     cost: StrictFloat | StrictInt | list[StrictFloat | StrictInt] | None = None
+    features: Any = Field(None, description="What is known of them, as row_features of a new campaign.")
     who: Who = None
 
 
@@ -236,6 +237,10 @@ _DESCRIPTIONS = {  # where the help is about files and words of the command line
     "limits": "The ends of the scale, null for an open one: a value there means at or beyond.",
     "levels": "The grades in their order.",
     "lease": "Seconds until an asked entry goes back.",
+    "row_features": "What is known of rows: {'columns': {'logp': [1.2, 0.4], 'solvent': ['THF', 'DMF']}, "
+    "'labels': ['L1', 'L2'], 'categories': ['solvent']}; without labels in their order. Or a sparse matrix by rows: "
+    "{'indptr': [0, 2], 'indices': [3, 17], 'data': null, 'width': 2048}.",
+    "col_features": "What is known of columns, as of rows.",
     "weights": "Of a ranking: how much each column (or row) counts, in order, or by label; others count once.",
 }
 _JSON_TYPES: dict[Any, Any] = {bool: StrictBool, int: StrictInt, float: float, str: str}

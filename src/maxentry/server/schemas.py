@@ -162,6 +162,13 @@ class VersionResponse(ResponseBody):
     version: int
 
 
+class FeaturesResponse(VersionResponse):
+    """What was read of rows or columns: the names of the features, and what is missing or left out."""
+
+    features: list[str]
+    notes: list[str]
+
+
 class RemovedResponse(VersionResponse):
     """The number of the campaign's last event, and how many values were struck out."""
 

@@ -7,7 +7,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from pydantic_core import to_json
 
 from maxentry import tables
@@ -18,6 +19,7 @@ from maxentry.campaign.ledger.tables import Measurement
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.views import Columns, Status
 from maxentry.errors import SizeError
+from maxentry.features import Features
 from maxentry.server import requests, schemas
 from maxentry.server.idempotency import Claim, EventSpan
 from maxentry.server.requests import parse_label
@@ -36,12 +38,19 @@ from maxentry.server.service import OpenCampaign, Service
 
 router = APIRouter(tags=["campaigns"])
 LAST_EVENT = 2**31 - 1  # that a database can be asked for
+MOST_NAMES = 1_000  # of features in one answer
 LARGEST_MATRIX = 4_000_000  # entries of a matrix in one answer
 LARGEST_SHEET = 500_000  # cells of a workbook, which take a few seconds
 FORMS = "`excel` is CSV with semicolons and decimal commas, `xlsx` an Excel workbook."
 TableForm = Literal["csv", "excel", "xlsx"]
 CsvForm = Annotated[TableForm, Query(description=FORMS)]
 WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+FEATURES_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {"text/csv": {"schema": {"type": "string"}, "example": "row,logp\nL1,1.2\nL2,0.4\n"}},
+    }
+}
 TABLE_FILE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A table.",
@@ -103,13 +112,15 @@ def status(here: CampaignDep) -> schemas.StatusResponse:
 
 @router.get("/campaigns/{campaign}/settings")
 def settings(state: StateDep) -> dict[str, Any]:
-    """The settings as they are now; for mask and costs, which are as large as the matrix, whether there are any."""
+    """The settings as they are now; of mask and costs whether there are any, of features their names."""
     current = state.settings
-    left_out = ("rows", "cols", "mask", "costs")
+    left_out = ("rows", "cols", "mask", "costs", "row_features", "col_features")
     return {name: value for name, value in vars(current).items() if name not in left_out} | {
         "shape": current.shape,
         "has_mask": current.mask is not None,
         "has_costs": current.costs.given,
+        "row_features": None if current.row_features is None else current.row_features.names[:MOST_NAMES],
+        "col_features": None if current.col_features is None else current.col_features.names[:MOST_NAMES],
     }
 
 
@@ -120,6 +131,42 @@ def change(
     """Change settings from now on; null takes one back."""
     given = body.settings()
     return apply_change(service, here, claim, lambda campaign: campaign.set(who=body.who, **given))
+
+
+@router.post("/campaigns/{campaign}/features/{side}", openapi_extra=FEATURES_BODY)
+async def set_features(
+    request: Request,
+    service: ServiceDep,
+    here: CampaignDep,
+    side: Literal["rows", "cols"],
+    claim: ClaimDep,
+    categories: Annotated[list[str], Query(description="Columns whose words are categories.")] = [],  # noqa: B006
+    who: Annotated[requests.Person, Query()] = None,
+) -> schemas.FeaturesResponse:
+    """Set what is known of rows or columns, from a table with their labels first: CSV in any dialect, or Excel."""
+    content = await request.body()
+    return await run_in_threadpool(
+        _set_features, service, here, claim, side, content, categories, who or requests.ANONYMOUS
+    )
+
+
+def _set_features(
+    service: Service,
+    here: OpenCampaign,
+    claim: Claim | None,
+    side: Literal["rows", "cols"],
+    content: bytes,
+    categories: list[str],
+    who: str,
+) -> schemas.FeaturesResponse:
+    state = here.campaign.state
+    table = tables.read(io.BytesIO(content), source="the file")
+    mine = [name for name in categories if name in table.names]
+    read = Features.of(table, state.row_axis if side == "rows" else state.col_axis, mine)
+    given = {f"{side[:3]}_features": read.table}
+    done = apply_change(service, here, claim, lambda campaign: campaign.set(who=who, **given))
+    names = list(read.table.names[:MOST_NAMES])
+    return schemas.FeaturesResponse(version=done.version, features=names, notes=list(read.notes))
 
 
 @router.get("/campaigns/{campaign}/labels")
@@ -138,7 +185,7 @@ def add_rows(
     def add(campaign: Campaign) -> None:
         m1, m2 = campaign.settings.shape
         service.check_size(m1 + len(labels), m2)
-        campaign.add_rows(labels, cost=body.cost, who=body.who)
+        campaign.add_rows(labels, cost=body.cost, features=body.features, who=body.who)
 
     return apply_change(service, here, claim, add)
 
@@ -153,7 +200,7 @@ def add_cols(
     def add(campaign: Campaign) -> None:
         m1, m2 = campaign.settings.shape
         service.check_size(m1, m2 + len(labels))
-        campaign.add_cols(labels, cost=body.cost, who=body.who)
+        campaign.add_cols(labels, cost=body.cost, features=body.features, who=body.who)
 
     return apply_change(service, here, claim, add)
 
