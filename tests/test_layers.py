@@ -14,7 +14,7 @@ LAYERS = {
     "transform": 2, "engines": 2, "features": 2,
     "model": 3, "design": 3,
     "completion": 4, "acquisition": 4,
-    "posterior": 5,
+    "posterior": 5, "gpu": 5,
     "campaign": 6,
     "summary": 7,
     "compare": 8, "estimators": 8, "plots": 8, "demo": 8, "client": 8,

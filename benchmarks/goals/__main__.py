@@ -1,7 +1,7 @@
 """What choosing for a goal brings, beside rules that others use.
 
 python -m benchmarks.goals                       # all tables that have no figures yet, then benchmarks/goals.md
-python -m benchmarks.goals matrices              # one: matrices, trap, times, reliability or baybe
+python -m benchmarks.goals matrices              # one: matrices, trap, times, loss, reliability or baybe
 python -m benchmarks.goals page                  # the page and the picture of what was computed so far
 GOALS_SEEDS=2 python -m benchmarks.goals         # fewer replicates (10 by default)
 GOALS_SECONDS=500 python -m benchmarks.goals     # no new campaign after that time; started again, it goes on
@@ -32,6 +32,7 @@ TABLES = {
     "matrices": run_matrices,
     "trap": lambda: report.keep("trap", trap.run_all()),
     "times": lambda: report.keep("times", times.measure_times()),
+    "loss": lambda: report.keep("loss", times.measure_loss()),
     "reliability": lambda: report.keep("reliability", reliability.run_all()),
     "baybe": lambda: report.keep("baybe", peer.run_all()),
 }

@@ -1,8 +1,10 @@
 """Are the probabilities of answers right? On simulated tables, of all answers of 30% about 30% must be true.
 
-Tables are drawn from the model ("model"), or are products of Gaussian factors ("factors"), not the prior's law;
-both with row and column effects, measured with noise at random. Truth is the entry without noise. Fits are by default
-but for the rank, which is given. Errors are over tables: answers of one table go together.
+Tables are drawn from the model ("model"), or are products of Gaussian factors ("factors"), not the prior's law; both
+with row and column effects. What entries have beside that and what measurements have is of variance 0.25; the entries'
+own share of it is uniform, another one for each table, as answers suppose where nothing tells. In "all noise" and "all
+the entries' own" it is 0 or 1 in every table, which answers do not know. Truth is the entry without the measurement's
+noise. Fits are by default but for the rank, which is given. Errors are over tables: answers of one table go together.
 """
 
 from itertools import pairwise
@@ -16,20 +18,23 @@ from maxentry.posterior import decisions
 
 M, RANK, NOISE, MEASURED, TABLES = (20, 15), 2, 0.5, 120, 60
 BINS = np.array([0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
-LAWS = ("model", "factors")
+LAWS = ("model", "factors", "all noise", "all the entries' own")
 ASKED = ("best 15", "best per column", "rank rows: best", "rank rows: pairs", "threshold")
 
 
 def simulate(seed: int, law: str) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     rng, (m1, m2) = np.random.default_rng([seed, 11]), M
-    if law == "model":
-        X = draw_smg(m1, m2, RANK, m1 * m2 / RANK**2, rng).matrix()  # entries of variance one
-    else:
+    if law == "factors":
         X = rng.normal(size=(m1, RANK)) @ rng.normal(size=(RANK, m2)) / np.sqrt(RANK)
+    else:
+        X = draw_smg(m1, m2, RANK, m1 * m2 / RANK**2, rng).matrix()  # entries of variance one
     X += 0.7 * rng.normal(size=(m1, 1)) + 0.7 * rng.normal(size=(1, m2)) + 3 * rng.normal()
     keys = rng.permutation(m1 * m2)[:MEASURED]
     rows, cols = np.divmod(keys, m2)
-    return X, (rows, cols, X[rows, cols] + NOISE * rng.normal(size=MEASURED))
+    noise, uniform = NOISE * rng.normal(size=MEASURED), rng.random()
+    own = {"all noise": 0.0, "all the entries' own": 1.0}.get(law, uniform)  # a share of the variance
+    X += np.sqrt(own) * NOISE * rng.normal(size=M)
+    return X, (rows, cols, X[rows, cols] + np.sqrt(1 - own) * noise)
 
 
 def answers(seed: int, law: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -39,7 +44,7 @@ def answers(seed: int, law: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     found = {}
     for words in ("best 15", "best per column"):
         goal = Goal.parse(words)
-        tops = decisions.find_tops(p.belief, p.answers, goal)
+        tops = decisions.find_tops(p.belief, p.goal_answers, goal)
         share = np.bincount(tops.keys.ravel(), minlength=X.size) / len(tops.draws)
         if goal.per is None:
             true = np.zeros(X.size, dtype=bool)
@@ -47,7 +52,7 @@ def answers(seed: int, law: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         else:
             true = (X.max(0) == X).ravel()
         found[words] = share, true
-    averages, mine = np.stack([p.belief.draw(s).mean(1) for s in range(p.belief.n_draws)]), X.mean(1)
+    averages, mine = decisions.average_entries(p.belief, p.goal_answers, Goal.parse("rank rows")), X.mean(1)
     best = np.bincount(averages.argmax(1), minlength=M[0]) / len(averages)
     found["rank rows: best"] = best, mine == mine.max()
     pairs = np.triu_indices(M[0], 1)

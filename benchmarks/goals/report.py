@@ -7,24 +7,21 @@ from typing import Any
 
 import numpy as np
 from benchmarks import matrices
-from benchmarks.goals import campaigns, reliability, times, trap
+from benchmarks.goals import campaigns, peer, reliability, times, trap
 from benchmarks.measures import table
 
 HERE = Path(__file__).parent
 PAGE, PICTURE, RESULTS = HERE.parent / "goals.md", HERE.parent / "goals.png", HERE / "results"
 SHARED = ("uniform", "fill")
-# measure, whether large is good, rules beside the shared ones
-GOALS: dict[str, tuple[str, bool, str]] = {
-    "best": ("recall", True, "Recall of the best 5%"),
-    "column": (
-        "regret",
-        False,
-        "Regret of columns, in sds of the table (in brackets that of the best measured)",
-    ),
-    "rank": ("tau", True, "Kendall's tau of the rows' averages (in brackets P(best) of the best row)"),
-    "threshold": ("wrong", False, "Entries on the wrong side of the 80% quantile, in per cent"),
-}
-BESIDE = {"column": "measured regret", "rank": "chance"}
+# goal, measure, whether large is good, title
+GOALS = (
+    ("best", "recall", True, "Recall of the best 5%"),
+    ("column", "regret", False, "Regret of columns, in sds of the table (in brackets by the pattern alone)"),
+    ("column", "measured regret", False, "Regret of columns of the best measured, in sds of the table"),
+    ("rank", "tau", True, "Kendall's tau of the rows' averages (in brackets P(best) of the best row)"),
+    ("threshold", "wrong", False, "Entries on the wrong side of the 80% quantile, in per cent"),
+)
+BESIDE = {"regret": "pattern regret", "tau": "chance"}
 HEAD = """What choosing for a goal brings, beside rules that others use.
 
 Written by `python -m benchmarks.goals`; figures of single campaigns are in `goals/cells.jsonl`. The replicates
@@ -36,8 +33,11 @@ TINY = 0.005  # sds: regret below it counts as none
 Cells = dict[tuple[str, int, str], list[dict[str, float]]]
 
 
-def rules_of(goal: str) -> list[str]:
-    return [*SHARED, *(rule for rule in campaigns.RULES if rule.startswith(goal + ":"))]
+def rules_of(cells: Cells, goal: str, measure: str) -> list[str]:
+    """The rules of a goal that have figures."""
+    rules = [*SHARED, *(rule for rule in campaigns.RULES if rule.startswith(goal + ":"))]
+    have = {rule for (_, _, rule), looks in cells.items() if measure in looks[0]}
+    return [rule for rule in rules if rule in have]
 
 
 def curves(cells: Cells, name: str, rule: str, measure: str) -> np.ndarray:
@@ -45,15 +45,18 @@ def curves(cells: Cells, name: str, rule: str, measure: str) -> np.ndarray:
     found = [
         [look[measure] for look in looks]
         for (n, _, r), looks in sorted(cells.items())
-        if (n, r) == (name, rule)
+        if (n, r) == (name, rule) and measure in looks[0]
     ]
     return np.array(found)
 
 
-def pairs(cells: Cells, name: str, measure: str, one: str, other: str) -> np.ndarray:
-    """Means at the end of two rules, over the replicates that both have."""
+def pairs(
+    cells: Cells, name: str, measure: str, one: str, other: str, their: str | None = None
+) -> np.ndarray:
+    """Means at the end of two rules, over the replicates that both have; their: the measure of the other one."""
     seeds = [s for n, s, r in cells if (n, r) == (name, one) and (name, s, other) in cells]
-    found = [[cells[name, s, rule][-1][measure] for rule in (one, other)] for s in sorted(seeds)]
+    both = (one, measure), (other, their or measure)
+    found = [[cells[name, s, rule][-1].get(what, np.nan) for rule, what in both] for s in sorted(seeds)]
     return np.array(found).mean(0) if found else np.full(2, np.nan)
 
 
@@ -61,8 +64,8 @@ def verdicts(cells: Cells) -> list[list[str]]:
     """What was asked of campaigns on real matrices, and what came."""
     lines = []
 
-    def count(asked: str, measure: str, ours: str, other: str, good: Any) -> None:
-        both = {name: pairs(cells, name, measure, ours, other) for name in matrices.MATRICES}
+    def count(asked: str, measure: str, ours: str, other: str, good: Any, their: str | None = None) -> None:
+        both = {name: pairs(cells, name, measure, ours, other, their) for name in matrices.MATRICES}
         both = {name: x for name, x in both.items() if np.isfinite(x).all()}
         not_so = [f"{name} ({x[0]:.3f}, {x[1]:.3f})" for name, x in both.items() if not good(*x)]
         kept = f"{len(both) - len(not_so)} of {len(both)}"
@@ -76,13 +79,14 @@ def verdicts(cells: Cells) -> list[list[str]]:
         lambda a, b: a >= 2 * b,
     )
     count("recall never below that of `fill`", "recall", "best: goal", "fill", lambda a, b: a >= b)
-    for measure in ("regret", "measured regret"):
-        of = "of the answer" if measure == "regret" else "of the best measured"
-        asked = f"regret of columns {of} at most half of `fill`'s"
-        count(asked, measure, "column: goal", "fill", lambda a, b: a <= max(b / 2, TINY))
-    asked = "the same of the answer where the noise is known, to both"
-    ours, other = "column: goal, noise known", "column: fill, noise known"
-    count(asked, "regret", ours, other, lambda a, b: a <= max(b / 2, TINY))
+    halves = (
+        ("of the answer at most half of that of `fill` and its pattern", "regret", "pattern regret"),
+        ("of the answer at most half of that of `fill` and the same answer", "regret", "regret"),
+        ("of the best measured at most half of `fill`'s", "measured regret", "measured regret"),
+    )
+    for asked, measure, their in halves:
+        good = lambda a, b: a <= max(b / 2, TINY)  # noqa: E731
+        count(f"regret of columns {asked}", measure, "column: goal", "fill", good, their)
     for measure, what in (("tau", "Kendall's tau"), ("chance", "P(best) of the best row")):
         asked = f"{what} at least that of integrated variance, less 0.01"
         count(asked, measure, "rank: goal", "rank: variance", lambda a, b: a >= b - 0.01)
@@ -91,9 +95,8 @@ def verdicts(cells: Cells) -> list[list[str]]:
     return lines
 
 
-def goal_table(cells: Cells, goal: str) -> str:
-    measure, large, title = GOALS[goal]
-    rules, lines, times_ = rules_of(goal), [], 100 if measure == "wrong" else 1
+def goal_table(cells: Cells, goal: str, measure: str, large: bool, title: str) -> str:
+    rules, lines, times_ = rules_of(cells, goal, measure), [], 100 if measure == "wrong" else 1
     sums = defaultdict(list)
     for name in matrices.MATRICES:
         line, ends = [], {}
@@ -104,8 +107,8 @@ def goal_table(cells: Cells, goal: str) -> str:
                 continue
             ends[rule] = times_ * found[:, -1].mean()
             text = f"{ends[rule]:.1f}" if times_ > 1 else f"{ends[rule]:.2f}"
-            if goal in BESIDE:
-                text += f" ({curves(cells, name, rule, BESIDE[goal])[:, -1].mean():.2f})"
+            if measure in BESIDE:
+                text += f" ({curves(cells, name, rule, BESIDE[measure])[:, -1].mean():.2f})"
             line.append(text)
             sums[rule].append(ends[rule])
         if ends:
@@ -123,10 +126,10 @@ def goal_table(cells: Cells, goal: str) -> str:
 def curve_table(cells: Cells) -> str:
     """Means over all matrices after every batch, of the matrices and seeds that every rule of a goal has."""
     lines = []
-    for goal, (measure, *_) in GOALS.items():
-        rules = rules_of(goal)
-        have = [{(n, s) for n, s, r in cells if r == rule} for rule in rules]
-        both = sorted(set.intersection(*have))
+    for goal, measure, *_ in GOALS:
+        rules = rules_of(cells, goal, measure)
+        have = [{(n, s) for (n, s, r), x in cells.items() if r == rule and measure in x[0]} for rule in rules]
+        both = sorted(set.intersection(*have)) if have else []
         for rule in rules if both else []:
             values = np.array([[look[measure] for look in cells[n, s, rule]] for n, s in both]).mean(0)
             lines.append([measure, rule.removeprefix(goal + ": "), len(both), *(f"{x:.3f}" for x in values)])
@@ -148,9 +151,9 @@ def picture(cells: Cells) -> None:
     figure, axes = plt.subplots(
         len(GOALS), len(names), figsize=(2.2 * len(names), 2.1 * len(GOALS)), squeeze=False
     )
-    for line, (goal, (measure, *_)) in zip(axes, GOALS.items(), strict=True):
+    for line, (goal, measure, *_) in zip(axes, GOALS, strict=True):
         for ax, name in zip(line, names, strict=True):
-            for k, rule in enumerate(rules_of(goal)):
+            for k, rule in enumerate(rules_of(cells, goal, measure)):
                 if len(found := curves(cells, name, rule, measure)):
                     label = rule.removeprefix(goal + ": ")
                     style = (
@@ -182,16 +185,15 @@ def write_page() -> None:
     if cells:
         text += "## Asked\n\n" + table(["asked", "kept on", "not on (ours, other)"], verdicts(cells))
         text += "\n" + " ".join((campaigns.__doc__ or "").split("\n\n", 1)[1].split()) + "\n"
-        text += "".join(goal_table(cells, goal) for goal in GOALS) + curve_table(cells)
+        text += "".join(goal_table(cells, *goal) for goal in GOALS) + curve_table(cells)
         picture(cells)
     if (found := read("baybe")) is not None:
-        text += (
-            "\n## BayBE itself\n\nRecall of the best 5% from the same first entries, by its defaults with "
+        text += "\n## BayBE itself\n\n" + " ".join((peer.__doc__ or "").split("\n\n", 1)[1].split()) + "\n\n"
+        head = ["", "rule", *(f"{2 + look / 2:g} m" for look in range(peer.BATCHES + 1)), "CPU s"]
+        text += table(
+            head,
+            [[x["what"], x["rule"], *(f"{y:.2f}" for y in x["recall"]), f"{x['cpu']:.0f}"] for x in found],
         )
-        text += "one-hot rows and columns.\n\n"
-        head = ["", *(f"{2 + look / 2:g} m" for look in range(campaigns.BATCHES + 1)), "CPU s"]
-        lines = [[run["what"], *(f"{x:.2f}" for x in run["recall"]), f"{run['cpu']:.0f}"] for run in found]
-        text += table(head, lines)
     else:
         text += "\n## BayBE itself\n\nNot run to the end yet: `python -m benchmarks.goals baybe`. GP in the "
         text += "tables is a model of the same kind (`goals/gaussian_process.py`).\n"
@@ -210,6 +212,10 @@ def write_page() -> None:
         text += table(
             ["", "s", "over `fill`"], [[k, f"{x:.2f}", f"{x / found['fill']:.2f}"] for k, x in found.items()]
         )
+    if (found := read("loss")) is not None:
+        text += "\n" + " ".join((times.__doc__ or "").split("\n\n", 1)[1].split()) + "\n\n"
+        head = ["", "gain over that of all candidates, mean", "least"]
+        text += table(head, [[k, f"{np.mean(x):.3f}", f"{np.min(x):.3f}"] for k, x in found.items()])
     if (found := read("reliability")) is not None:
         text += (
             "\n## Probabilities\n\n"

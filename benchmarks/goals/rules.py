@@ -69,11 +69,10 @@ def by_goal(words: str, explored: int = 0) -> Rule:
     def rule(now: Now, n: int) -> np.ndarray:
         assert now.posterior is not None
         goal = words.format(k=now.truth.k, threshold=now.truth.threshold)
-        answers, m2 = now.posterior.answers, now.truth.M.shape[1]
-        convert = None if answers.plain else answers.entries
+        answers, m2 = now.posterior.goal_answers, now.truth.M.shape[1]
         others = n // explored if explored else 0
         chosen = choose(
-            GoalCriterion(Goal.parse(goal), convert),
+            GoalCriterion(Goal.parse(goal), answers.of_pattern.convert, answers.convert),
             now.posterior.belief, now.problem, n - others, rng=now.rng,
         )  # fmt: skip
         keys = chosen.rows * m2 + chosen.cols
@@ -187,6 +186,4 @@ RULES: dict[str, Rule] = {
     "threshold: doubt": doubt,
     "best: goal, 1 in 8 as fill": by_goal("best {k}", EXPLORED),
     "column: goal, 1 in 8 as fill": by_goal("best per column", EXPLORED),
-    "column: goal, noise known": by_goal("best per column"),
-    "column: fill, noise known": by_criterion("predictive_variance"),
 }

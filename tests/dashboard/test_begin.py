@@ -179,6 +179,38 @@ def test_settings_change_later(lab: Any, reader: Reader) -> None:
     expect(page.locator("#answer-title")).to_have_text("Answer: rank rows")
 
 
+def test_columns_of_a_ranking_have_weights(lab: Any, reader: Reader) -> None:
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Name", exact=True).fill("models")
+    form.get_by_label("Rows").fill("4")
+    form.get_by_label("Columns").fill("3")
+    assert form.get_by_label("Weights").is_hidden()
+    form.get_by_label("Goal").select_option("rank rows")
+    form.get_by_label("Weights").fill("c2, 2")
+    form.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_role("heading", name="models", level=1).wait_for()
+    path = created(lab)
+    assert lab.get(f"{path}/settings").json()["weights"] == [1, 2, 1]
+    page.get_by_role("button", name="Settings").click()
+    box = page.get_by_role("dialog")
+    assert box.get_by_label("Weights").input_value() == "c2, 2"
+    box.get_by_label("Weights").fill("c2, 2\nc9, 0.5")
+    box.get_by_role("button", name="Save settings").click()
+    box.get_by_role("alert").filter(has_text="Weights of columns: there is no column “c9”.").wait_for()
+    box.get_by_label("Weights").fill("c3, 0.5")
+    box.get_by_role("button", name="Save settings").click()
+    expect(box).to_have_count(0)
+    assert lab.get(f"{path}/settings").json()["weights"] == [1, 1, 0.5]
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_role("dialog").get_by_label("Goal").select_option("best per row")  # which has no weights
+    page.get_by_role("dialog").get_by_role("button", name="Save settings").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    now = lab.get(f"{path}/settings").json()
+    assert (now["goal"], now["weights"]) == ("best per row", None)
+
+
 def test_rows_and_columns_are_added(lab: Any, reader: Reader) -> None:
     path = campaign(lab, told=8)
     page = reader(lab.url).tab(address(path))

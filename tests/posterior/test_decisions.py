@@ -14,9 +14,11 @@ from maxentry.errors import MaxentryError, ParameterError
 from maxentry.labels import Axis
 from maxentry.model.goal import Goal, read_weights
 from maxentry.model.likelihood import Likelihood, NoiseLaw
+from maxentry.model.smg import draw_smg
+from maxentry.observations import Observations
 from maxentry.posterior import decisions
 from maxentry.posterior.decisions import Names
-from maxentry.posterior.intervals import Answers
+from maxentry.posterior.intervals import Answers, Deviation, mean_map
 from maxentry.transform import Transform, ValueMap
 
 SHAPE = (7, 5)
@@ -30,9 +32,17 @@ def matrices(b, answers):
     return np.stack([answers.entries(b.draw(s), whole, whole, s) for s in range(b.n_draws)])
 
 
-@pytest.fixture(params=["plain", "log", "yes/no"])
+@pytest.fixture(params=["plain", "log", "yes/no", "measured", "log, measured"])
 def drawn(request):
     b = belief(SHAPE, S=60, seed=3)
+    if request.param.endswith("measured"):  # entries deviate from the pattern, and some are known to
+        rng = np.random.default_rng(4)
+        keys = np.sort(rng.choice(35, 12, replace=False))
+        told = Observations.of((keys // 5, keys % 5, rng.normal(size=12)), shape=SHAPE)
+        value_map = ValueMap(Transform.parse("log" if request.param.startswith("log") else "none"))
+        return b, Answers(
+            NoiseLaw(b.noise_var), value_map, deviation=Deviation.suppose(told, 40 * b.noise_var)
+        )
     value_map = ValueMap(Transform.parse("log" if request.param == "log" else "none"))
     kind = Likelihood("yes/no") if request.param == "yes/no" else Likelihood()
     noise = np.ones(60) if request.param == "yes/no" else b.noise_var
@@ -201,11 +211,13 @@ def test_a_posterior_answers_by_label_and_in_frames(fitted):
         *("row", "col", "place", "estimate", "low", "high", "probability", "regret", "observed"),
     ]
     assert best[best.place == 1].col.tolist() == [f"S{j}" for j in range(6)]
-    assert best[best.place == 1].row.tolist() == fitted.mean.idxmax().tolist()
+    mean = fitted.mean.copy()
+    mean[:] = matrices(fitted.belief, fitted.goal_answers).mean(0)
+    assert best[best.place == 1].row.tolist() == mean.idxmax().tolist()
     ranking = fitted.ranking("rows")
-    assert ranking.row.tolist() == fitted.mean.mean(axis=1).sort_values(ascending=False).index.tolist()
+    assert ranking.row.tolist() == mean.mean(axis=1).sort_values(ascending=False).index.tolist()
     assert fitted.ranking("columns", smallest=True).col.tolist() == (
-        fitted.mean.mean(axis=0).sort_values().index.tolist()
+        mean.mean(axis=0).sort_values().index.tolist()
     )
     above = fitted.exceeds(0.5)
     assert (above.index.tolist(), above.columns.tolist()) == (
@@ -280,24 +292,82 @@ def test_odd_questions_are_refused(fitted):
             ask()
 
 
+def test_measured_values_count_half_where_nothing_tells_noise_from_deviation(fitted):
+    """The share of the entries' own is uniform, so that its mean is one half; the law of the fit stays as it is."""
+    own, eta2 = fitted.goal_answers.deviation, fitted.belief.noise_var
+    np.testing.assert_allclose(own.omega2 + own.nu2, eta2)
+    S = len(eta2)
+    np.testing.assert_allclose(np.sort(own.omega2 / eta2), (np.arange(S) + 0.5) / S)
+    told = fitted.observations
+    x = fitted.belief.mean_at(told.rows, told.cols)
+    half = mean_map(fitted.belief, fitted.goal_answers)[told.rows, told.cols]
+    np.testing.assert_allclose(half, (x + told.values) / 2, atol=0.1 * np.abs(told.values - x).max())
+    np.testing.assert_array_equal(fitted.arrays.mean, fitted.belief.mean())  # the pattern, as ever
+
+
+@pytest.mark.parametrize("how", [{"noise": "student"}, {"noise": "columns"}, {"noise_sd": 0.1}])
+def test_what_tells_noise_from_deviation_is_left_to_tell(fitted, how):
+    told = fitted.observations
+    data = told.rows, told.cols, told.values
+    p = complete(
+        data, 1, shape=told.shape, seed=1, progress=False, sampling=Sampling(chains=4, draws=5), **how
+    )
+    assert p.goal_answers.deviation is p.deviation
+    assert (p.deviation is None) == ("noise" in how)
+
+
+def test_limits_leave_entries_as_if_they_were_not_measured_and_standard_errors_count():
+    values = [1.0, "<0.2", 3.0, 2.0, 0.5, 1.5]
+    told = Observations.of(([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], values), shape=(3, 2))
+    own = Deviation.suppose(told, np.ones(4))
+    assert own.keys.tolist() == [0, 2, 3, 4, 5]
+    known = replace(told, low=None, high=None, se=np.full(6, 2.0))
+    x = np.zeros((4, 6))
+    mean, _ = Deviation.suppose(known, np.ones(4)).at(x, told.rows, told.cols)
+    share = own.omega2[:, None]
+    np.testing.assert_allclose(mean, share / (1 + 4) * known.values)
+
+
+def simulate(seed):
+    """A table from the model; what is no pattern is of variance 0.64, a share of any size the entries' own."""
+    rng = np.random.default_rng([seed, 15])
+    X = draw_smg(10, 6, 1, 60.0, rng).matrix() + 0.7 * rng.normal(size=(10, 1)) + 0.7 * rng.normal(size=6)
+    share, (own, noise) = rng.random(), 0.8 * rng.normal(size=(2, 10, 6))
+    X = X + np.sqrt(share) * own
+    return X, np.where(rng.random(X.shape) < 0.6, X + np.sqrt(1 - share) * noise, np.nan)
+
+
+def judge(p, answers, X, words):
+    """Probabilities of answers about a table, and whether they came true."""
+    goal = Goal.parse(words)
+    if goal.kind == "threshold":
+        return decisions.chances_to_exceed(p.belief, answers, 0.5).ravel(), (X > 0.5).ravel()
+    table = decisions.answer(p.belief, answers, goal, 0.9, NAMES).table
+    best = X.argmax(0)[table["col"]] if goal.kind == "best" else X.mean(1).argmax()
+    return np.asarray(table["probability"]), np.array(table["row"]) == best
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("words", ["best per column", "rank rows", "threshold 0.5"])
-def test_probabilities_are_right_as_often_as_they_say(words):
-    """On simulated matrices, among all that has probability about p a share p is true; and a control."""
-    goal, pairs = Goal.parse(words), []
-    for seed in range(60):
-        rng = np.random.default_rng([seed, 15])
-        X = rng.normal(size=(10, 1)) * rng.normal(size=6) + 0.7 * rng.normal(size=(10, 1))
-        Y = np.where(rng.random(X.shape) < 0.5, X + 0.3 * rng.normal(size=X.shape), np.nan)
+def test_probabilities_are_right_as_often_as_they_say():
+    """On simulated matrices, among all that has probability about p a share p is true; and two controls."""
+    words, own, pattern = ["best per column", "rank rows", "threshold 0.5"], [], []
+    for seed in range(80):
+        X, Y = simulate(seed)
         p = complete(Y, rank=1, seed=seed, progress=False, sampling=Sampling(chains=8, draws=50))
-        if goal.kind == "threshold":
-            pairs.append((p.exceeds(0.5).ravel(), (X > 0.5).ravel()))
-            continue
-        table = p.answer(goal).table
-        best = X.argmax(0)[table["col"]] if goal.kind == "best" else X.mean(1).argmax()
-        pairs.append((table["probability"], np.array(table["row"]) == best))
-    assert abs(excess([came - said for said, came in pairs], pairs)) < 3.5
-    assert abs(excess([came - said**0.5 for said, came in pairs], pairs)) > 3.5  # probabilities too large
+        own.append([judge(p, p.goal_answers, X, goal) for goal in words])
+        pattern.append([judge(p, p.answers, X, goal) for goal in words])
+    for goal, pairs, control in zip(words, zip(*own, strict=True), zip(*pattern, strict=True), strict=True):
+        assert abs(too_sure(pairs)) < 3.5
+        assert (
+            "threshold" not in goal or too_sure(control) > 3.5
+        )  # of the pattern, without what entries have of their own
+        assert abs(excess([came - said for said, came in pairs], pairs)) < 3.5
+        assert abs(excess([came - said**0.5 for said, came in pairs], pairs)) > 3.5  # probabilities too large
+
+
+def too_sure(pairs):
+    """How far the likely came true less often, and the unlikely more often, than they say; in errors."""
+    return excess([(came - said) * np.sign(0.5 - said) for said, came in pairs], pairs)
 
 
 def excess(differences, pairs):

@@ -15,8 +15,11 @@ some entries exceeds the threshold. Measuring a lowers the sum of their variance
 with the covariances of the draws; all are then conditioned on a, whatever its value. With every entry as a target this
 is integrated variance.
 
-The candidates are all available entries, or on a large matrix a sample: for the best, those that are among the best of
-some draws; else at random.
+Targets are of the pattern: what an entry deviates from it by itself, others do not tell. For the best, such deviations
+count.
+
+The candidates are all available entries, or on a large matrix a sample: for the best, those whose pattern is among the
+best of some draws; else at random.
 """
 
 from __future__ import annotations
@@ -54,6 +57,7 @@ class GoalCriterion:
 
     goal: Goal
     convert: Convert | None  # None: draws are in the user's units
+    own: Convert | None = None  # the same with deviations of entries; None: there are none
 
     def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
         """Choose n entries (or plates) for the goal, each given those before it."""
@@ -69,7 +73,7 @@ class GoalCriterion:
         gain: _Improvement | _Knowledge
         if self.goal.kind == "best":
             candidates = screen_best(belief, problem, self.goal, self.convert, n)
-            gain = _Improvement.begin(belief, problem, self.goal, self.convert, candidates)
+            gain = _Improvement.begin(belief, problem, self.goal, self.own or self.convert, candidates)
         else:
             candidates = sample_available(problem, rng)
             gain = _Knowledge.begin(belief, problem, self.target_draws(belief, rng), candidates)

@@ -218,7 +218,7 @@ def expect_goal(state: State, posterior: Posterior, batch: policy.Batch) -> Pros
     from maxentry.posterior.decisions import expect_stake
 
     entries, rng = Entries(batch.rows, batch.cols), derive_rng(state.settings.seed, OUTLOOK, state.version)
-    return expect_stake(posterior.belief, posterior.answers, state.settings.wanted, entries, rng)
+    return expect_stake(posterior.belief, posterior.goal_answers, state.settings.wanted, entries, rng)
 
 
 def describe_goal(

@@ -235,8 +235,8 @@ def _choose_for_goal(goal: Goal, posterior: Posterior) -> Any:
     """Return the criterion of a goal other than filling, over values in the user's units."""
     from maxentry.acquisition.targets import GoalCriterion
 
-    answers = posterior.answers
-    return GoalCriterion(goal, None if answers.plain else answers.entries)
+    answers = posterior.goal_answers
+    return GoalCriterion(goal, answers.of_pattern.convert, answers.convert)
 
 
 def _explain_choice(criterion: str, chosen: Selection) -> str:

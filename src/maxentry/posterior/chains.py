@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -239,14 +239,17 @@ def run_chains(
     observer: StateObserver | None = None,
     plain: bool = False,
     workers: Workers | None = None,
+    engine: Literal["cpu", "gpu"] = "cpu",
 ) -> ChainRun:
     """Run every chain: anneal, settle, then store draws. Ctrl-C keeps the draws so far.
 
     observer(c, states): called by the thread of chain c with every state after settling, stored or not.
     plain: anneal on the path without aligned effects (docs/mathematics.md).
     workers: of a Dask cluster, on which the chains run; the draws are the same. No observer then.
+    engine: where sweeps run otherwise; on a GPU with other random numbers.
     """
-    compiling_notice([run_linked_sweeps if data.bases else kernel.run_sweeps])
+    if engine == "cpu":
+        compiling_notice([run_linked_sweeps if data.bases else kernel.run_sweeps])
     lead, (m1, m2), rank = (len(chains), sampling.draws), data.shape, max(chain.rank for chain in chains)
     shapes = {"left": (*lead, m1, rank), "right": (*lead, m2, rank), "row": (*lead, m1), "col": (*lead, m2)}
     left, right, row, col = (draw_store.zeros(name, shape, dtype) for name, shape in shapes.items())
@@ -258,7 +261,8 @@ def run_chains(
         if workers is not None:
             ends, interrupted = _run_on_cluster(workers, job, chains, priors, buffers, done, progress)
         else:
-            ends, interrupted = _run_in_threads(
+            run_them = _run_in_threads if engine == "cpu" else _run_on_gpu
+            ends, interrupted = run_them(
                 job, chains, priors, buffers, done, progress, threads or max_threads(), observer
             )
     except (ZeroDivisionError, FloatingPointError):
@@ -306,6 +310,42 @@ def _run_in_threads(
         interrupted = _wait(futures, stop)
     ends = [None if future.cancelled() or future.exception() else future.result() for future in futures]
     return ends, interrupted
+
+
+def _run_on_gpu(
+    job: ChainJob, chains: Sequence[Chain], priors: PriorsOf, buffers: DrawBuffers, done: list[int],
+    progress: Progress, threads: int, observer: StateObserver | None,
+) -> tuple[list[Chain | None], bool]:  # fmt: skip
+    """Run the chains of each rank as a batch; return their ends, and whether they were interrupted."""
+    from maxentry.gpu.device import Batch, Control, Observed, run_batch
+
+    stop, sampling = threading.Event(), job.sampling
+    cold, settle = np.split(sampling.betas(), [sampling.anneal])
+
+    def count(places: Sequence[int], n: int) -> None:
+        for c in places:
+            done[c] = n
+
+    def work() -> list[Chain | None]:
+        ends: list[Chain | None] = list(chains)
+        observed, control = Observed(job.data, threads), Control(stop, progress, count)
+        for rank in sorted({chain.rank for chain in chains}):
+            places = [c for c, chain in enumerate(chains) if chain.rank == rank]
+            generators = [chains[c].generator() for c in places]
+            watching = [] if observer is None else [partial(observer, c) for c in places]
+            batch = Batch(
+                [chains[c].state for c in places], rank, gibbs.hyperparameters(priors(rank)), generators,
+                [buffers.at(c) for c in places], places, watching,
+            )  # fmt: skip
+            states = run_batch(observed, batch, control, cold, settle, sampling.thin, job.plain)
+            for c, state, rng in zip(places, states, generators, strict=True):
+                ends[c] = Chain(rank, state, dict(rng.bit_generator.state))
+        return ends
+
+    with ThreadPoolExecutor(1) as pool:  # in a thread, so that Ctrl-C is heard
+        future = pool.submit(work)
+        interrupted = _wait([future], stop)
+    return future.result(), interrupted
 
 
 def _report(progress: Progress, done: list[int], c: int, sweeps: int, draws: int) -> None:
@@ -424,7 +464,7 @@ def run_with_observer(
     return state
 
 
-def _wait(futures: list[Future[Chain]], stop: threading.Event) -> bool:
+def _wait(futures: Sequence[Future[Any]], stop: threading.Event) -> bool:
     """Wait for all chains; True after Ctrl-C, when every chain stops at its next check of the flag."""
     try:
         pending = set(futures)

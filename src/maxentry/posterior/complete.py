@@ -19,6 +19,7 @@ import numpy as np
 from maxentry._types import Array, Indices
 from maxentry.engines.cluster import Workers, open_client
 from maxentry.errors import DataError, LabelError, ParameterError, is_choice, is_whole
+from maxentry.gpu.engine import Engine, check_engine, choose_engine
 from maxentry.model.likelihood import DataKind, Likelihood, Noise, kind_words
 from maxentry.model.link import read_side
 from maxentry.model.priors import Priors
@@ -73,6 +74,7 @@ def complete(
     seed: int | None = None,
     progress: bool | None = None,
     threads: int | None = None,
+    engine: Engine = "cpu",
     cluster: Any = None,
     dtype: type[np.floating] = np.float64,
     store: str | PathLike[str] | None = None,
@@ -129,6 +131,8 @@ def complete(
     seed: the same seed gives the same draws, whatever the number of threads.
     progress: show a progress bar; by default on a terminal only.
     threads: the most threads to use; by default MAXENTRY_THREADS of the environment, or one for each processor.
+    engine: "cpu", "gpu" (through JAX, which you install), or "auto", a GPU where there is one and the problem is
+        large. Both sample the same posterior, with other random numbers ("A GPU" in docs/large.md).
     cluster: the scheduler of a Dask cluster ("tcp://host:8786", a `Client` or a `LocalCluster`), on whose workers the
         chains run, those of all ranks and folds that are compared as well. The draws are the same. Not with watch.
     """
@@ -160,6 +164,7 @@ def complete(
         fit = keep_units(keep_features(fit, start, observations), start, observations)
     fit = fit.in_units_of(observations)
     _check_options(observations.shape, rank, fit, sampling, start)
+    check_engine(engine, cluster)
     if cluster is not None and watch is not None:
         raise ParameterError("watch= follows the sweeps on this machine; leave it or cluster= out")
     with open_client(cluster) as client:
@@ -169,7 +174,12 @@ def complete(
         for_chains = np.random.SeedSequence(seed).spawn(2)[
             1
         ]  # the second, as ever: a given rank keeps its draws
-        options = {"threads": threads, "workers": None if client is None else Workers(client)}
+        workers = None if client is None else Workers(client)
+        options: dict[str, Any] = {
+            "threads": threads,
+            "workers": workers,
+            "engine": engine if client is None else "cpu",
+        }
         if start is not None:
             choice = start.rank_choice
             plan, started = restart_chains(start, observations, fit, sampling, for_chains)
@@ -305,8 +315,12 @@ def _run(
     plan: Sampling,
     what: str,
     progress: bool | None,
+    engine: Engine,
     **options: Any,
 ) -> chains.ChainRun:
+    n, ranks = data.by_row.values.size, [chain.rank for chain in started]
+    work = sum(sweep_work(data.shape, n, rank) for rank in ranks)
+    options["engine"] = choose_engine(engine, data, ranks, work)
     with track(len(started) * plan.sweeps, what, progress) as bar:
         run = chains.run_chains(started, data, priors_of, plan, bar, **options)
     if plan.kind != "population":

@@ -301,6 +301,15 @@ def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float, na
 # Ranking
 
 
+def average_entries(belief: Belief, answers: Answers, goal: Goal) -> Array:
+    """Return the (weighted) average of the entries of every row or column in every draw, (S, m)."""
+    if answers.deviation is None or not answers.value_map.plain:
+        return average_lines(belief, answers.convert, goal)
+    by_row = goal.per == "row"
+    shares = goal.shares(belief.shape[1 if by_row else 0])
+    return average_lines(belief, None, goal) + answers.deviation.average(belief, by_row, shares)
+
+
 def chances_above(averages: Array) -> Array:
     """Return P(line i has a greater average than line j), (m, m)."""
     m = averages.shape[1]
@@ -437,19 +446,20 @@ def expect_stake(
     X = np.stack([belief.draw(s).ravel() for s in range(S)])
     at = batch.keys(m2)
 
-    def judge(x: Array) -> tuple[float, Flags]:
+    def judge(x: Array, answers: Answers) -> tuple[float, Flags]:
         whole = slice(None)
         return measure_stake(goal.sign * answers.entries(x.reshape(S, m1, m2), whole, whole), goal)
 
     D = X - X.mean(0)
     working = belief.noise_at(*batch)
     gain = np.linalg.solve(D[:, at].T @ D[:, at] / S + np.diag(working), D[:, at].T @ D / S)
-    now, chosen = judge(X)
+    now, chosen = judge(X, answers)
     after, changes = [], []
     for s in rng.choice(S, min(S, TRUTHS), replace=False):
         told = X[s, at] + np.sqrt(working) * rng.standard_normal(len(at))
         shown = X[:, at] + np.sqrt(working) * rng.standard_normal((S, len(at)))
-        stake, then = judge(X + (told - shown) @ gain)
+        own = None if answers.deviation is None else answers.deviation.tell(batch, told)
+        stake, then = judge(X + (told - shown) @ gain, answers._replace(deviation=own))
         after.append(stake)
         changes.append((chosen & ~then).sum() if goal.kind != "threshold" else (chosen != then).sum())
         checkpoint()
@@ -486,8 +496,7 @@ def answer(belief: Belief, answers: Answers, goal: Goal, level: float, names: Na
     if goal.kind == "best":
         return answer_best(belief, answers, goal, level, names)
     if goal.kind == "rank":
-        convert = None if answers.plain else answers.entries
-        return answer_ranking(average_lines(belief, convert, goal), goal, level, names)
+        return answer_ranking(average_entries(belief, answers, goal), goal, level, names)
     if goal.kind == "threshold":
         return answer_threshold(belief, answers, goal, level, names)
     raise ParameterError(

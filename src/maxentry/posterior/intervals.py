@@ -5,7 +5,7 @@ Dense maps (`Maps`) are computed block by block, and refused where they would no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -15,13 +15,14 @@ from scipy.special import ndtri
 
 from maxentry import frames
 from maxentry._types import Array, Indices
-from maxentry.belief import BLOCK_NUMBERS, Belief
+from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
 from maxentry.errors import ParameterError, SizeError, is_whole
 from maxentry.model.likelihood import GAUSSIAN, Likelihood, NoiseLaw, beside
 from maxentry.transform import ValueMap
 from maxentry.wording import show
 
 if TYPE_CHECKING:
+    from maxentry.observations import Observations
     from maxentry.posterior.gibbs import Repeats
 
 LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
@@ -51,24 +52,56 @@ class Deviation(NamedTuple):
     def of(cls, repeats: Repeats, omega2: Array, nu2: Array) -> Deviation:
         """Build it from gathered measurements: those with limits leave their entries as if they were not measured."""
         o = repeats.observations
-        plain = np.ones(o.n, dtype=bool) if o.low is None or o.high is None else o.low == o.high
-        keys = o.rows.astype(np.int64) * o.shape[1] + o.cols
         assert repeats.times is not None
         assert repeats.var is not None
-        parts = [x[plain] for x in (o.values, repeats.times, repeats.var)]
-        return cls(omega2, nu2, keys[plain], parts[0], parts[1], parts[2], o.shape[1])
+        return cls(omega2, nu2, *_plain_values(o, repeats.times, repeats.var), o.shape[1])
+
+    @classmethod
+    def suppose(cls, statements: Observations, eta2: Array) -> Deviation:
+        """Build it where nothing tells noise from deviation: omega2 / eta2 is uniform, as it is before replicates come.
+
+        Every draw has one share, in an order that goes with nothing else.
+        """
+        o, S = statements, eta2.size
+        share = (np.random.default_rng(2).permutation(S) + 0.5) / S
+        var = np.zeros(o.n) if o.se is None else o.se**2
+        return cls(share * eta2, (1 - share) * eta2, *_plain_values(o, np.ones(o.n), var), o.shape[1])
 
     def at(self, x: Array, rows: Any, cols: Any, draws: Any = slice(None)) -> tuple[Array, Array]:
         """Return mean and variance of the entries given draws x (S, ...) of the pattern, or given one of them."""
-        omega2, nu2 = (beside(np.asarray(part[draws]), x) for part in (self.omega2, self.nu2))
+        omega2, nu2 = (np.asarray(part[draws]) for part in (self.omega2, self.nu2))
+        centre, var = x.copy(), np.broadcast_to(beside(omega2, x), x.shape)
+        inside, place = self._find_measured(x, rows, cols)
+        if len(place):
+            behind = x.shape[omega2.ndim :]  # the axes of entries
+            at: Any = (..., *np.unravel_index(inside, behind)) if len(behind) > 1 else (..., inside)
+            k = self._trust(place, omega2, nu2)
+            centre[at] += k * (self.mean[place] - x[at])
+            var = var.copy()
+            var[at] *= 1 - k
+        return centre, var
+
+    def _trust(self, place: Indices, omega2: Array, nu2: Array) -> Array:
+        """Return how far some measured entries follow their measurements, k; (S, n), or (n,) of one draw."""
+        if omega2.ndim:
+            omega2, nu2 = omega2[:, None], nu2[:, None]
+        times = self.times[place]
+        error = np.where(times > 0, nu2 / np.maximum(times, 1.0), 0.0) + self.var[place]
+        return np.asarray(omega2 / (omega2 + error))
+
+    def _find_measured(self, x: Array, rows: Any, cols: Any) -> tuple[Indices, Indices]:
+        """Return which of the entries were measured: where they are among the entries in turn, and in `keys`."""
+        if isinstance(rows, slice) and isinstance(cols, slice) and self.rows is None and self.cols is None:
+            i, j = np.divmod(self.keys, self.m2)
+            i, j, (n1, n2) = i - (rows.start or 0), j - (cols.start or 0), x.shape[-2:]
+            place = np.flatnonzero((i >= 0) & (i < n1) & (j >= 0) & (j < n2))
+            return i[place] * n2 + j[place], place
         if not len(self.keys):
-            return x, np.broadcast_to(omega2, x.shape)
-        keys = self._keys(x, rows, cols)
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        keys = np.ravel(self._keys(x, rows, cols))
         place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        known, times, var = self.keys[place] == keys, self.times[place], self.var[place]
-        error = np.where(times > 0, nu2 / np.maximum(times, 1.0), var)
-        k = np.where(known, omega2 / (omega2 + error), 0.0)
-        return x + k * (self.mean[place] - x), omega2 * (1 - k)
+        inside = np.flatnonzero(self.keys[place] == keys)
+        return inside, place[inside]
 
     def draw(self, x: Array, rows: Any, cols: Any, draws: Any = slice(None)) -> Array:
         """Return entries given draws x (S, ...) of the pattern, or given one of them.
@@ -76,11 +109,53 @@ class Deviation(NamedTuple):
         Deviations are the quantiles (k + 1/2) / S of their law, one for each draw, from another place in a random order
         for each entry.
         """
-        centre, var = self.at(x, rows, cols, draws)
+        entries, var = self.at(x, rows, cols, draws)
+        turns, which = _turns(self._keys(x, rows, cols), self.omega2.size), np.arange(self.omega2.size)[draws]
+        entries += self._order[turns + beside(np.asarray(which), x)] * np.sqrt(var)
+        return entries
+
+    @property
+    def _order(self) -> Array:
+        """Standard normal quantiles in a random order, twice, so that those of draw s begin at s plus a turn."""
         S = self.omega2.size
-        quantiles = ndtri((np.random.default_rng(1).permutation(S) + 0.5) / S)
-        place = beside(np.arange(S)[draws], x) + (self._keys(x, rows, cols) * 2654435761 >> 7) % S
-        return np.asarray(centre + quantiles[place % S] * np.sqrt(var))
+        order = ndtri((np.random.default_rng(1).permutation(S) + 0.5) / S)
+        return np.concatenate([order, order])
+
+    def average(self, belief: Belief, by_row: bool, w: Array) -> Array:
+        """Return what deviations add to the averages of all rows (or columns), by weights w, in every draw: (S, m).
+
+        As if all entries were drawn: those of a line that begin at the same place in the order are counted together.
+        """
+        S, (m1, m2), order = self.omega2.size, belief.shape, self._order
+        i, j = np.divmod(self.keys, m2)
+        line, share, m = (i, w[j], m1) if by_row else (j, w[i], m2)
+        k_turn, place = _turns(self.keys, S), np.arange(len(self.keys))
+        counts = np.zeros((m, S))
+        for rows, cols in belief.blocks():
+            keys = np.arange(rows.start, rows.stop)[:, None] * m2 + np.arange(cols.start, cols.stop)
+            own, other = (rows, w[cols]) if by_row else (cols, w[rows])
+            turns, other = (_turns(keys, S), other) if by_row else (_turns(keys, S).T, other)
+            at = np.arange(len(turns))[:, None] * S + turns
+            sums = np.bincount(at.ravel(), np.broadcast_to(other, at.shape).ravel(), len(turns) * S)
+            counts[own] += sums.reshape(-1, S)
+        added = np.empty((S, m))
+        for s in range(S):
+            k, omega = self._trust(place, self.omega2[s], self.nu2[s]), np.sqrt(self.omega2[s])
+            less = (np.sqrt(1 - k) - 1) * omega * order[k_turn + s]
+            moved = k * (self.mean - belief.draw_at(s, i, j)) + less
+            added[s] = omega * (counts @ order[s : s + S]) + np.bincount(line, share * moved, m)
+        return added
+
+    def tell(self, entries: Entries, values: Array) -> Deviation:
+        """Return the same with these entries measured, too; those that were are left as they are."""
+        keys, first = np.unique(entries.keys(self.m2), return_index=True)
+        new = ~np.isin(keys, self.keys)
+        keys, value, one = keys[new], values[first][new], np.ones(int(new.sum()))
+        both = (self.keys, keys), (self.mean, value), (self.times, one), (self.var, 0 * one)
+        joined = [np.concatenate(parts) for parts in both]
+        order = np.argsort(joined[0], kind="stable")
+        known, mean, times, var = (part[order] for part in joined)
+        return self._replace(keys=known, mean=mean, times=times, var=var)
 
     def _keys(self, x: Array, rows: Any, cols: Any) -> Any:
         i, j = _positions(rows, x.shape[-2:][0], self.rows), _positions(cols, x.shape[-1], self.cols)
@@ -89,6 +164,18 @@ class Deviation(NamedTuple):
     def restrict(self, rows: Any, cols: Any) -> Deviation:
         """Return the same for some rows and columns, which are numbered anew."""
         return self._replace(rows=rows, cols=cols)
+
+
+def _turns(keys: Any, S: int) -> Indices:
+    """Return where each entry begins in the order of the quantiles."""
+    return np.asarray((keys * 2654435761 >> 7) % S)
+
+
+def _plain_values(o: Observations, times: Array, var: Array) -> tuple[Indices, Array, Array, Array]:
+    """Return keys, values and errors of the measurements without limits."""
+    plain = np.ones(o.n, dtype=bool) if o.low is None or o.high is None else o.low == o.high
+    keys = o.rows.astype(np.int64) * o.shape[1] + o.cols
+    return keys[plain], o.values[plain], times[plain], var[plain]
 
 
 def _positions(side: Any, n: int, shown: Any) -> Any:
@@ -109,6 +196,16 @@ class Answers(NamedTuple):
     def plain(self) -> bool:
         """Whether draws are answers as they are."""
         return self.value_map.plain and not self.likelihood.discrete and self.deviation is None
+
+    @property
+    def of_pattern(self) -> Answers:
+        """The answers about the pattern, without what entries deviate from it by themselves."""
+        return self._replace(deviation=None)
+
+    @property
+    def convert(self) -> Callable[[Array, Any, Any, Any], Array] | None:
+        """How draws become answers; None where they are answers as they are."""
+        return None if self.plain else self.entries
 
     def entries(self, x: Array, rows: Any, cols: Any, draws: Any = slice(None)) -> Array:
         """Return the entries (or probabilities of yes, or expected grades) of some draws x (S, ...), or of one.

@@ -338,9 +338,7 @@ class NewRows:
     @property
     def _convert(self) -> Any:
         """How draws become answers; None where they are such."""
-        plain = self._answers.value_map.plain and not self._answers.likelihood.discrete
-        pattern = self._answers._replace(deviation=None)  # deviations average out
-        return None if plain else pattern.entries
+        return self._answers.of_pattern.convert  # deviations average out
 
     def _averaged(self, weights: Any) -> Goal:
         goal, cols = Goal("rank", 1, "row"), self._posterior.observations.col_axis

@@ -142,9 +142,8 @@ class Posterior:
     @property
     def noise_df(self) -> float | None:
         """Posterior mean of the degrees of freedom of Student noise; None for other noise."""
-        return (
-            float(self.draws.nu.mean()) if self.draws.nu is not None and self.fit.noise == "student" else None
-        )
+        nu = self.draws.nu if self.fit.noise == "student" else None
+        return None if nu is None else float(nu.mean())
 
     @property
     def noise_sds(self) -> dict[Any, float]:
@@ -195,9 +194,8 @@ class Posterior:
         """The pooled draws of all chains, on the scale of the transform: the input of `acquisition`."""
         d = self.draws
         left, right, row, col = (array.reshape(d.mu.size, *array.shape[2:]) for array in d[:4])
-        plain = (
-            not self.likelihood.discrete and self.likelihood.limits is None and not self.likelihood.by_line
-        )
+        likelihood = self.likelihood
+        plain = not likelihood.discrete and likelihood.limits is None and not likelihood.by_line
         inform = None if plain else self._inform
         return Belief(left, right, row, col, d.mu.ravel(), d.eta2.ravel(), inform)
 
@@ -278,12 +276,18 @@ class Posterior:
         """How draws of `belief` become answers in the user's units."""
         return Answers(self.noise_law, self.value_map, self.likelihood, self.deviation)
 
+    @cached_property
+    def goal_answers(self) -> Answers:
+        """The same for goals: where nothing tells noise from deviation, measured values count by shares of any size."""
+        if self.likelihood.split or self.likelihood.discrete or self.likelihood.weighted:
+            return self.answers
+        own = Deviation.suppose(self.fit.statements(self.observations), self.belief.noise_var)
+        return self.answers._replace(deviation=own)
+
     def entries_at(self, rows: Any, cols: Any) -> Array:
         """Draws (S, n) of the entries at these positions, in the user's units."""
-        x = self.belief.at(rows, cols)
-        if self.likelihood.discrete or self.deviation is not None:
-            return self.answers.entries(x, rows, cols)
-        return self.value_map.inverse(x, rows, cols)
+        x, plain = self.belief.at(rows, cols), not self.likelihood.discrete and self.deviation is None
+        return self.value_map.inverse(x, rows, cols) if plain else self.answers.entries(x, rows, cols)
 
     # By label
 
@@ -346,8 +350,7 @@ class Posterior:
         data, (m1, m2) = self.observations, self.shape
         if form == "wide":
             intervals.check_level(level)
-            ends = {"low": 0, "high": 1}
-            maps = self.arrays
+            maps, ends = self.arrays, {"low": 0, "high": 1}
             found = maps.interval(level)[ends[what]] if what in ends else getattr(maps, what)
             return data.form.frame(found)
         self.arrays.check_size(8)  # a long frame holds that many columns and copies
@@ -369,9 +372,8 @@ class Posterior:
         by how much those with a place are expected to fall short of the k best, on average.
         """
         usual = OVERALL if per is None else 1
-        return self.answer(
-            Goal("best", -1 if smallest else 1, per, usual if k is None else k), level
-        ).to_frame()
+        goal = Goal("best", -1 if smallest else 1, per, usual if k is None else k)
+        return self.answer(goal, level).to_frame()
 
     def ranking(
         self,
@@ -399,7 +401,7 @@ class Posterior:
         """The probability that each entry is greater than the threshold, m1 x m2, in the form of the mean."""
         goal = Goal("threshold", threshold=threshold)
         self.arrays.check_size()
-        return self._in_form(decisions.chances_to_exceed(self.belief, self.answers, goal.threshold))
+        return self._in_form(decisions.chances_to_exceed(self.belief, self.goal_answers, goal.threshold))
 
     def answer(
         self, goal: Goal | str, level: float = 0.9, weights: Any = None, *, row_name: str | None = None,
@@ -416,7 +418,7 @@ class Posterior:
         names = decisions.Names(data.row_labels, data.col_labels, keys, *nouns)
         if weights is not None:
             wanted = wanted.weighted(weights, data.row_axis, data.col_axis)
-        found = decisions.answer(self.belief, self.answers, wanted, level, names)
+        found = decisions.answer(self.belief, self.goal_answers, wanted, level, names)
         return replace(found, frame_kind=data.frame_kind)
 
     def features(self, level: float = 0.9) -> Any:

@@ -5,7 +5,7 @@ import { author } from "./author.js";
 import { listenForFiles } from "./batch.js";
 import { cancel, dialog, embedded, field, h, put, toast } from "./dom.js";
 import { GoalFields } from "./goal.js";
-import { endsOf, labelsIn, numberIn } from "./settings.js";
+import { endsOf, labelsIn, numberIn, weightsIn } from "./settings.js";
 import { readFile, Sheet } from "./sheet.js";
 
 /** Grades with commas between them; numbers where all are numbers. */
@@ -133,6 +133,8 @@ export class CreateForm {
       const { rows, cols, values, name } = this.sheet.matrix;
       Object.assign(given, { rows, cols, ...(values.length ? { values } : {}), ...(name && !/^rows?$/i.test(name) ? { row_name: name } : {}) });
     } else Object.assign(given, { rows: labelsIn(inputs.rows.value, "r"), cols: labelsIn(inputs.cols.value, "c") });
+    const weights = weightsIn(this.goal, given);
+    if (weights) given.weights = weights;
     const rank = inputs.rank.value.trim();
     if (rank) given.rank = /^\d+$/.test(rank) ? Number(rank) : rank;
     for (const key of ["seed", "budget", "target_sd", "n_initial"]) if (numberIn(inputs[key]) !== null) given[key] = numberIn(inputs[key]);

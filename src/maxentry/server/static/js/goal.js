@@ -24,21 +24,23 @@ export function parseGoal(text) {
   return { kind: line ? `best per ${line}` : "best", small, k: k ?? "", threshold: "" };
 }
 
-/** The fields of a goal; `text` is the goal as the server takes it. */
+/** The fields of a goal; `text` is the goal as the server takes it, `weights` the box of the weights of a ranking. */
 export class GoalFields {
-  constructor(goal = "fill") {
+  constructor(goal = "fill", weights = "") {
     const now = parseGoal(goal);
     this.kind = h("select", { onchange: () => this.turn() }, KINDS.map(([value, said]) => h("option", { value, selected: value === now.kind }, said)));
     this.small = h("select", {}, h("option", { value: "" }, "large values are good"), h("option", { value: "smallest", selected: now.small }, "small values are good"));
     this.k = h("input", { type: "number", min: 1, step: 1, value: now.k });
     this.threshold = h("input", { type: "text", inputMode: "decimal", value: now.threshold });
+    this.weights = h("textarea", { rows: 3, value: weights });
+    this.counted = field("Weights", this.weights, "Columns that count more or less in the averages of rows (or rows in those of columns), a line for each: label, weight. Others count once.");
     this.more = {
       small: field("Good values", this.small),
       k: field("How many", this.k),
       threshold: field("Threshold", this.threshold, "In the units of the values."),
     };
     this.element = h("div", { class: "goal" }, field("Goal", this.kind, "It decides which entries are asked for, and what the answer is. It can be changed later."),
-      h("div", { class: "two" }, Object.values(this.more)));
+      h("div", { class: "two" }, Object.values(this.more)), this.counted);
     this.turn();
   }
 
@@ -49,6 +51,12 @@ export class GoalFields {
     this.k.placeholder = value === "best" ? String(OVERALL) : "1";
     this.more.threshold.hidden = value !== "threshold";
     this.threshold.required = value === "threshold";
+    this.counted.hidden = this.averaged === null;
+  }
+
+  /** What a ranking averages over: "column", "row"; null for other goals. */
+  get averaged() {
+    return { "rank rows": "column", "rank columns": "row" }[this.kind.value] ?? null;
   }
 
   get text() {

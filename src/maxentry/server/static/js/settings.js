@@ -27,20 +27,31 @@ export function labelsIn(text, letter) {
 
 /** Costs from lines "label, cost", one for each of the labels; or one number for all. Null where there are none. */
 export function costsIn(text, labels, side) {
+  if (text.trim() && Number.isFinite(Number(text))) return labels.map(() => Number(text));
+  const costs = numbersIn(text, labels, "Costs", side);
+  if (costs?.includes(undefined)) throw new Error(`Costs of ${side}s: ${label(labels[costs.indexOf(undefined)])} has none.`);
+  return costs;
+}
+
+/** The weights of a ranking from lines "label, weight"; labels without a line count once. Null where all do. */
+export function weightsIn(goal, { rows, cols }) {
+  if (goal.averaged === null) return null;
+  return numbersIn(goal.weights.value, goal.averaged === "column" ? cols : rows, "Weights", goal.averaged)?.map((weight) => weight ?? 1) ?? null;
+}
+
+/** Numbers from lines "label, number" in the order of the labels, undefined where there is no line; null without any. */
+function numbersIn(text, labels, what, side) {
   const lines = text.split(/\r?\n/).map((line) => line.trim()).filter(Boolean);
   if (!lines.length) return null;
-  if (lines.length === 1 && Number.isFinite(Number(lines[0]))) return labels.map(() => Number(lines[0]));
   const given = new Map(lines.map((line) => {
-    const [, name, cost] = line.match(/^(.*?)\s*[\t;,=: ]\s*([-+.\deE]+)$/) ?? [];
-    if (name === undefined || !Number.isFinite(Number(cost))) throw new Error(`Costs of ${side}s: “${line}” is not a label and a number, like “${label(labels[0])}, 2.5”.`);
-    return [name, Number(cost)];
+    const [, name, number] = line.match(/^(.*?)\s*[\t;,=: ]\s*([-+.\deE]+)$/) ?? [];
+    if (name === undefined || !Number.isFinite(Number(number))) throw new Error(`${what} of ${side}s: “${line}” is not a label and a number, like “${label(labels[0])}, 2.5”.`);
+    return [name, Number(number)];
   }));
-  const costs = labels.map((one) => given.get(label(one).trim()));
-  if (costs.includes(undefined)) throw new Error(`Costs of ${side}s: ${label(labels[costs.indexOf(undefined)])} has none.`);
   const known = new Set(labels.map((one) => label(one).trim()));
   const unknown = [...given.keys()].find((name) => !known.has(name));
-  if (unknown !== undefined) throw new Error(`Costs of ${side}s: there is no ${side} “${unknown}”.`);
-  return costs;
+  if (unknown !== undefined) throw new Error(`${what} of ${side}s: there is no ${side} “${unknown}”.`);
+  return labels.map((one) => given.get(label(one).trim()));
 }
 
 /** A form in a dialog with Cancel; `send` writes and returns what to say. */
@@ -66,8 +77,10 @@ function ask(title, button, send, ...fields) {
 /** The dialog for settings. */
 export async function changeSettings(path, changed) {
   const [now, labels] = await Promise.all([api.get(`${path}/settings`), api.get(`${path}/labels`)]);
+  const lines = now.goal.startsWith("rank columns") ? labels.rows : labels.cols;
+  const unlike = (now.weights ?? []).flatMap((weight, k) => (weight === 1 ? [] : [`${label(lines[k])}, ${weight}`]));
+  const goal = new GoalFields(now.goal, unlike.join("\n"));
   const name = h("input", { type: "text", required: true, maxLength: 200, value: now.name });
-  const goal = new GoalFields(now.goal);
   const unit = h("input", { type: "text", maxLength: 200, value: shown(now.unit) });
   const noun = (name) => h("input", { type: "text", maxLength: 200, value: shown(name) });
   const [rows, cols] = [noun(now.row_name), noun(now.col_name)];
@@ -81,7 +94,7 @@ export async function changeSettings(path, changed) {
   const send = async () => {
     const parts = { row: costsIn(costs.row.value, labels.rows, "row"), col: costsIn(costs.col.value, labels.cols, "column") };
     const given = Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== null));
-    const wanted = { goal: goal.text, unit: unit.value.trim() || null, row_name: rows.value.trim() || null, col_name: cols.value.trim() || null, budget: numberIn(budget), target_sd: numberIn(target), range: endsOf(least, greatest), ...(numbers ? { limits: endsOf(low, high) } : {}) };
+    const wanted = { goal: goal.text, weights: weightsIn(goal, labels), unit: unit.value.trim() || null, row_name: rows.value.trim() || null, col_name: cols.value.trim() || null, budget: numberIn(budget), target_sd: numberIn(target), range: endsOf(least, greatest), ...(numbers ? { limits: endsOf(low, high) } : {}) };
     const same = (name) => JSON.stringify(wanted[name]) === JSON.stringify(now[name] ?? null);
     const body = Object.fromEntries(Object.keys(wanted).filter((name) => !same(name)).map((name) => [name, wanted[name]]));
     if (free.checked) body.costs = null;

@@ -1,0 +1,76 @@
+"""Where chains run: on the processor or on a GPU, what a GPU can take, and when it is worth it.
+
+JAX is imported when it is needed, by `maxentry.gpu.device`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Literal
+
+from maxentry.errors import ParameterError, is_choice
+from maxentry.posterior.gibbs import GibbsData
+from maxentry.wording import show
+
+Engine = Literal["auto", "cpu", "gpu"]
+LARGEST_RANK = 64
+WORTH = 5e7  # multiplications of a sweep of all chains from which a GPU is faster (benchmarks/gpu.md)
+
+
+def check_engine(name: object, cluster: object = None) -> None:
+    """Refuse any other name of an engine, and a GPU beside a cluster."""
+    if not is_choice(name, ("auto", "cpu", "gpu")):
+        raise ParameterError(f"engine must be 'auto', 'cpu' or 'gpu', got {show(name)}")
+    if name == "gpu" and cluster is not None:
+        raise ParameterError("the workers of cluster= have no engine='gpu'; leave one of them out")
+
+
+def why_not(data: GibbsData, ranks: Sequence[int]) -> str | None:
+    """Return what of this problem the GPU cannot do, as the end of a sentence; None where it can do all."""
+    if data.limits is not None or data.likelihood.is_special:
+        return f"takes plain numbers, and these are {data.likelihood}"
+    if data.bases:
+        return "has no features of rows or columns"
+    if data.errors is not None:
+        return "takes measurements without standard errors or deviations of entries"
+    if data.likelihood.by_line:
+        return f"has noise='gaussian' and 'student', got noise={data.likelihood.noise!r}"
+    for rank in ranks:
+        if not 1 <= rank <= LARGEST_RANK:
+            return f"has ranks from 1 to {LARGEST_RANK}, got {rank} (rank='auto' tries 0)"
+    return None
+
+
+def choose_engine(wish: Engine, data: GibbsData, ranks: Sequence[int], work: float) -> Literal["cpu", "gpu"]:
+    """Return where to run: "auto" takes a GPU where there is one, it can do the problem, and work is plenty.
+
+    work: multiplications of a sweep of all chains.
+    """
+    if wish == "cpu":
+        return "cpu"
+    reason = why_not(data, ranks)
+    if wish == "auto":
+        good = reason is None and work >= WORTH and find_spec("jax") is not None
+        return "gpu" if good and _has_gpu() else "cpu"
+    if reason is not None:
+        raise ParameterError(f"engine='gpu' {reason}; leave engine= out, or use engine='cpu'")
+    if find_spec("jax") is None:
+        raise ParameterError("engine='gpu' needs JAX: pip install 'jax[cuda13]'; or use engine='cpu'")
+    import jax
+
+    if not _has_gpu() and jax.config.jax_platforms != "cpu":  # type: ignore[attr-defined]
+        raise ParameterError(
+            "engine='gpu' needs a GPU that JAX can use, and it found none; use engine='cpu' "
+            "(JAX_PLATFORMS=cpu runs it on the processor, to try it out)"
+        )
+    return "gpu"
+
+
+def _has_gpu() -> bool:
+    import jax
+
+    try:
+        return bool(jax.default_backend() == "gpu")
+    except RuntimeError:  # a driver without a device, or of another version
+        return False

@@ -1,0 +1,141 @@
+"""`engine=`: what is refused, what falls to the processor, and that a GPU's chains do all that the processor's do."""
+
+import numpy as np
+import pytest
+
+import maxentry
+from maxentry import Sampling, complete
+from maxentry.errors import ParameterError
+from maxentry.gpu import engine
+from maxentry.gpu.engine import choose_engine
+from maxentry.posterior.chains import ModelSpec
+
+jax = pytest.importorskip("jax")
+
+PLAN = Sampling("long", chains=4, anneal=20, settle=20, draws=6, thin=3)
+
+
+def matrix(seed=0, shape=(30, 20), noise=0.3):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((shape[0], 2)) @ rng.standard_normal((2, shape[1])) + rng.standard_normal(
+        (shape[0], 1)
+    )
+    Y = X + noise * rng.standard_normal(shape)
+    Y[rng.random(shape) < 0.4] = np.nan
+    return Y
+
+
+def fit(data, **options):
+    options = {"rank": 2, "sampling": PLAN, "seed": 1, "progress": False, "engine": "gpu"} | options
+    return complete(data, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"noise": "columns"}, "noise='columns'"),
+        ({"limits": (-1.0, 1.0)}, "plain numbers"),
+        ({"noise_sd": 0.1}, "standard errors or deviations"),
+        ({"rank": 80, "data": matrix(shape=(200, 170))}, "ranks from 1 to 64"),
+    ],
+)
+def test_what_a_gpu_lacks_is_refused_with_a_sentence_and_falls_to_the_processor(options, words):
+    data = options.pop("data", matrix())
+    with pytest.raises(ParameterError, match=f"engine='gpu' .*{words}"):
+        fit(data, **options)
+    if "rank" not in options:
+        fit(data, engine="auto", sampling=Sampling("long", 1, 0, 1, 1, 1), **options)
+
+
+def test_another_name_of_an_engine_and_a_gpu_beside_a_cluster_are_refused():
+    with pytest.raises(ParameterError, match="'auto', 'cpu' or 'gpu', got 'tpu'"):
+        fit(matrix(), engine="tpu")
+    with pytest.raises(ParameterError, match="leave one of them out"):
+        fit(matrix(), cluster="tcp://nowhere:1")
+
+
+def test_a_gpu_is_taken_where_there_is_one_and_work_is_plenty(monkeypatch):
+    data = ModelSpec().data(maxentry.Observations.of(matrix()))
+    for found in (True, False):
+        monkeypatch.setattr(engine, "_has_gpu", lambda found=found: found)
+        assert choose_engine("auto", data, [2], engine.WORTH) == ("gpu" if found else "cpu")
+        assert choose_engine("auto", data, [2], 0.9 * engine.WORTH) == "cpu"
+        assert choose_engine("cpu", data, [2], engine.WORTH) == "cpu"
+    jax.config.update("jax_platforms", None)
+    with pytest.raises(ParameterError, match="JAX can use, and it found none"):
+        choose_engine("gpu", data, [2], engine.WORTH)
+
+
+@pytest.mark.slow
+def test_draws_depend_on_the_seed_alone_and_not_on_watching_or_where_they_are_stored(tmp_path):
+    Y = matrix()
+    first, again = fit(Y), fit(Y)
+    for a, b in zip(first.draws, again.draws, strict=True):
+        assert (a is None and b is None) or np.array_equal(a, b)
+    watched = fit(Y, watch=([0, 3], [1, 2]))
+    np.testing.assert_array_equal(watched.draws.left, first.draws.left)
+    assert watched.watched.n == 4 * 6 * 3
+    stored = fit(Y, store=tmp_path / "draws", dtype=np.float32)
+    np.testing.assert_allclose(stored.draws.left, first.draws.left, rtol=1e-6)
+    assert not np.array_equal(fit(Y, seed=2).draws.left, first.draws.left)
+    warm = complete(Y, start=first, engine="gpu", sampling=PLAN, seed=3, progress=False)
+    assert warm.rank == 2
+    assert len(warm.chains) == 4
+
+
+@pytest.mark.slow
+def test_an_interrupt_keeps_the_draws_so_far(monkeypatch):
+    from maxentry.gpu.device import Run
+
+    store = Run._store
+
+    def interrupt(self, d, state):
+        store(self, d, state)
+        if d == 2:
+            self.control.stop.set()
+
+    monkeypatch.setattr(Run, "_store", interrupt)
+    monkeypatch.setattr(
+        "maxentry.posterior.chains._wait", lambda futures, stop: futures[0].result() is not None
+    )
+    posterior = fit(matrix())
+    assert posterior.interrupted
+    assert posterior.draws.left.shape[1] == 4  # the next was on its way when the third was stored
+
+
+def agree(one, other, largest):
+    """Whether the means of all entries differ by no more than their Monte Carlo error allows."""
+    means = [
+        p.draws.mean_by_chain if hasattr(p.draws, "mean_by_chain") else chain_means(p) for p in (one, other)
+    ]
+    error = np.sqrt(sum(m.var(axis=0, ddof=1) / len(m) for m in means))
+    z = (means[0].mean(0) - means[1].mean(0)) / error
+    return np.sqrt(np.mean(z**2)) < largest
+
+
+def chain_means(p):
+    d = p.draws
+    x = np.einsum("cdir,cdjr->cij", d.left, d.right) / d.left.shape[1]
+    return x + (d.row.mean(1)[:, :, None] + d.col.mean(1)[:, None, :]) + d.mu.mean(1)[:, None, None]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", ["gaussian", "student"])
+def test_posterior_means_are_those_of_the_processor(noise):
+    """z of 600 entries with the spread of 32 chains each: their root mean square is 1.03 for equal means."""
+    plan = Sampling("long", chains=32, anneal=60, settle=60, draws=40, thin=2)
+    Y = matrix()
+    ours, theirs = (fit(Y, sampling=plan, engine=where, noise=noise) for where in ("gpu", "cpu"))
+    assert agree(ours, theirs, 1.4)
+    shifted = fit(Y + 1.0, sampling=plan, engine="cpu", noise=noise)
+    assert not agree(ours, shifted, 1.4)
+
+
+@pytest.mark.slow
+def test_where_noise_is_tiny_the_sweeps_go_on_in_double_precision():
+    """Single precision cannot tell noise of 1e-5 of the sd of the data; the processor's sampler can."""
+    Y = matrix(noise=1e-5)
+    plan = Sampling("long", chains=4, anneal=100, settle=60, draws=20, thin=2)
+    ours, theirs = (fit(Y, sampling=plan, engine=where) for where in ("gpu", "cpu"))
+    sds = [np.sqrt(np.median(p.draws.eta2)) for p in (ours, theirs)]
+    assert 0.8 < sds[0] / sds[1] < 1.25
