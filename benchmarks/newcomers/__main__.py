@@ -9,17 +9,23 @@ NEWCOMERS_SEEDS is the number of tables of each check (3).
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from benchmarks.checks import Check, Line, main
 from benchmarks.matrices import load
+from benchmarks.newcomers import oracle
 
 import maxentry
 
 HERE = Path(__file__).parent
 SEEDS = int(os.environ.get("NEWCOMERS_SEEDS", "3"))
+OLDER = (
+    "The lines of times, evaluations, refit and stream were measured before a new row's level told of its pattern "
+    "(docs/mathematics.md, section 13)."
+)
 OPTIONS: dict[str, Any] = {"progress": False, "threads": 1}
 
 
@@ -77,34 +83,61 @@ def evaluations(quick: bool) -> list[Line]:
     """
     lines = []
     for name, story in (("60 x 800 right or wrong", _answers), ("AutoML error", _automl)):
-        errors: dict[tuple[str, int], list[float]] = {}
+        errors: Errors = {}
         for seed in range(1 if quick else SEEDS):
             posterior, newcomers = story(seed)
             for k, (values, average) in enumerate(newcomers[: 4 if quick else None]):
                 for way in ("asked", "random"):
                     for n, estimate in _evaluate(posterior, values, way, seed, k):
                         errors.setdefault((way, n), []).append(estimate - average)
-        for n in (10, 20, 40):
-            asked, random = (np.sqrt(np.mean(np.square(errors[way, n]))) for way in ("asked", "random"))
-            text = (
-                f"{asked / random:.2f} ({asked:.4f} over {random:.4f}; {len(errors['asked', n])} newcomers)"
-            )
-            what = f"{name}, {n} evaluations: error of the average, asked over random"
-            lines.append(Line(what, text, "<= 0.5" if n == 20 else ""))
+        lines += _compare_errors(name, errors, "<= 0.5")
+    return lines
+
+
+def oracles(quick: bool) -> list[Line]:
+    """The same 60 x 800 tables for who knows the law of the answers (`oracle`): how much choosing can help at all."""
+    lines = []
+    knowing: dict[str, Callable[[oracle.Table], np.ndarray]] = {
+        "knows all questions": oracle.known_questions,
+        "knows the law, and the answers and skills of 60": lambda table: oracle.learnt_questions(table, 60),
+    }
+    for name, learn in knowing.items():
+        errors: Errors = {}
+        for seed in range(2 if quick else 24):
+            table = oracle.Table.simulate(seed, 75)
+            P = learn(table)
+            for k, i in enumerate(range(60, 75)):
+                order = np.random.default_rng([19, seed, k]).permutation(800)
+                for way, given in (("asked", None), ("random", order)):
+                    found = oracle.estimates(P, table.answers[i], given, ENDS)
+                    for n, estimate in zip(ENDS, found, strict=True):
+                        errors.setdefault((way, n), []).append(estimate - table.p[i].mean())
+        lines += _compare_errors(f"who {name}", errors, "")
+    return lines
+
+
+Errors = dict[tuple[str, int], list[float]]
+ENDS = (10, 20, 40)
+
+
+def _compare_errors(name: str, errors: Errors, goal: str) -> list[Line]:
+    """Asked over random at each number of evaluations, with the standard error of the ratio by the newcomers."""
+    lines = []
+    for n in ENDS:
+        squares = {way: np.square(errors[way, n]) for way in ("asked", "random")}
+        asked, random = (np.sqrt(squares[way].mean()) for way in ("asked", "random"))
+        spread = squares["asked"] / asked**2 - squares["random"] / random**2  # of the log ratio, twice
+        error = 0.5 * asked / random * spread.std(ddof=1) / np.sqrt(spread.size)
+        text = f"{asked / random:.2f} ± {error:.2f} ({asked:.4f} over {random:.4f}; {spread.size} newcomers)"
+        what = f"{name}, {n} evaluations: error of the average, asked over random"
+        lines.append(Line(what, text, goal if n == 20 else ""))
     return lines
 
 
 def _answers(seed: int) -> tuple[maxentry.Posterior, list[tuple[np.ndarray, float]]]:
-    rng = np.random.default_rng([17, seed])
-    skill, difficulty, slope = (
-        rng.normal(size=(75, 1)),
-        rng.normal(size=800),
-        np.exp(0.4 * rng.normal(size=800)),
-    )
-    p = 1 / (1 + np.exp(-1.7 * slope * (skill - difficulty)))
-    told = (rng.random(p.shape) < p).astype(float)
-    posterior = maxentry.complete(told[:60], kind="yes/no", seed=seed, effort="quick", **OPTIONS)
-    return posterior, [(told[i], p[i].mean()) for i in range(60, 75)]
+    table = oracle.Table.simulate(seed, 75)
+    posterior = maxentry.complete(table.answers[:60], kind="yes/no", seed=seed, effort="quick", **OPTIONS)
+    return posterior, [(table.answers[i], table.p[i].mean()) for i in range(60, 75)]
 
 
 def _automl(seed: int) -> tuple[maxentry.Posterior, list[tuple[np.ndarray, float]]]:
@@ -128,7 +161,7 @@ def _evaluate(
         else:
             wanted = [j for j in posterior.rows(told).ask(15, about="average")["col"] if j in possible][:5]
             told[wanted] = values[wanted]
-        if n in (10, 20, 40):
+        if n in ENDS:
             found.append((n, float(posterior.rows(told).average()["mean"].iloc[0])))
     return found
 
@@ -199,8 +232,14 @@ def stream(quick: bool) -> list[Line]:
     ]
 
 
-CHECKS: dict[str, Check] = {"times": times, "evaluations": evaluations, "refit": refit, "stream": stream}
+CHECKS: dict[str, Check] = {
+    "times": times,
+    "evaluations": evaluations,
+    "oracles": oracles,
+    "refit": refit,
+    "stream": stream,
+}
 
 if __name__ == "__main__":
-    head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.newcomers`."
+    head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.newcomers`. {OLDER}"
     main(__doc__, head, HERE.parent / "newcomers.md", HERE / "results", CHECKS)

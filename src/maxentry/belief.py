@@ -7,7 +7,7 @@ X_ij = mu_s + row_si + col_sj + left_si . right_sj.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -200,6 +200,10 @@ class Belief:
         v = np.maximum(sums[:, 2] - sums[:, 1] ** 2, LEAST_SHARE * eta2)
         share: Array = np.clip(eta2 * np.expm1(2 * told) / v, LEAST_SHARE, 1.0)
         return share.reshape(shape)
+
+    def row_alone(self, i: int) -> Belief:
+        """Return what is believed of row i, as a matrix of one row."""
+        return replace(self, left=self.left[:, [i]], row=self.row[:, [i]])
 
     def draw(self, s: int) -> Array:
         """Return draw s as a dense m1 x m2 matrix."""

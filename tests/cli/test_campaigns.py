@@ -568,3 +568,19 @@ def test_a_users_mistake_is_never_ours(words: list[str]) -> None:
 def test_a_name_that_is_no_text_is_kept_as_far_as_it_can_be() -> None:
     begin("--who", "ann\udcff")
     assert answer("history")["events"][0]["who"] == "ann?"
+
+
+def test_asks_about_one_row() -> None:
+    Path("matrix.csv").write_text("m,c1,c2,c3\nr1,1,2,3\nr2,2,4,\nr3,3,,9\nr4,,8,12\n")
+    good("new", "rows", "--from", "matrix.csv", "--rank", 1, "--seed", 1)
+    assert "Add it first" in refused("ask", 2, "--row", "r5")
+    good("add-rows", "r5")
+    entries = answer("ask", 2, "--row", "r5")["entries"]
+    assert [entry["row"] for entry in entries] == ["r5", "r5"]
+    said = good("ask", 4, "--row", "r5", "--about", "average", "-o", "plate.csv").stderr
+    assert "Only 1 of 4 of row r5 could be asked: no more are left within these limits." in said
+    assert "No entry of row 'r5' is left to ask for." in refused("ask", 1, "--row", "r5", code=3)
+    assert "got both" in refused("ask", 1, "--row", "r1", "--per-row", 1, code=2)
+    assert "got none" in refused("ask", 1, "--about", "average", code=2)
+    good("tell", "--id", entries[0]["id"], "--value", 5)
+    assert answer("status")["pending"] == 2

@@ -206,6 +206,28 @@ def test_intervals_of_new_rows_cover():
     assert not halved
 
 
+@pytest.mark.slow
+def test_rows_that_arrive_one_by_one_need_no_refit_until_it_says_so():
+    """Their error is within 2% of that of a fit with all that have come; by a fit of too few rows it is not."""
+    squares = np.zeros(3)
+    for seed in range(8):
+        X, Y = rank_two(90, 24, 0.4, 300 + seed, noise=0.5)
+        first, few = (maxentry.complete(Y[80 - m : 80], 2, sampling=PROPER, seed=seed) for m in (80, 16))
+        end = 80
+        while not first.rows(Y[80 : end + 1]).refit:
+            end += 1
+        assert end > 81
+        assert np.isfinite(Y[80:end]).sum() <= module.TIME_TO_REFIT * np.isfinite(Y[:80]).sum()
+        refit = maxentry.complete(Y[:end], 2, sampling=PROPER, seed=seed)
+        for i in range(80, end):
+            hidden, y = np.isnan(Y[i]), Y[i]
+            found = first.rows(y).mean[0], few.rows(y).mean[0], refit.mean[i]
+            squares += [np.sum((mean - X[i])[hidden] ** 2) for mean in found]
+    new, control = np.sqrt(squares[:2] / squares[2])
+    assert new < 1.02, (new, control)
+    assert control > 1.02, (new, control)
+
+
 def one_column_draw(rng, S, m2=15):
     """S copies of one draw of columns, and a new row."""
     right, offset = rng.standard_normal((m2, 2)), rng.standard_normal(m2)

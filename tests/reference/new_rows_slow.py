@@ -10,13 +10,34 @@ def prior(posterior, c, s):
     """Mean (m2,) and covariance (m2, m2) of a new row, for draw s of chain c."""
     draws, fit, m1, R = posterior.draws, posterior.fit, posterior.shape[0], posterior.chains[c].rank
     A, B = draws.left[c, s, :, :R].astype(float), draws.right[c, s, :, :R].astype(float)
-    cov = np.zeros((len(B), len(B)))
+    C = np.zeros((R, R))
     if R:
-        cov += B @ np.linalg.inv((m1 - R) * np.linalg.inv(A.T @ A) + B.T @ B / draws.sigma2[c, s]) @ B.T
+        C = np.linalg.inv((m1 - R) * np.linalg.inv(A.T @ A) + B.T @ B / draws.sigma2[c, s])
+    cov = B @ C @ B.T
     if fit.effects:
-        law, scale, r = fit.priors_of(posterior.shape)(R).rows, fit.units.scale, draws.row[c, s].astype(float)
-        cov += (law.scale * scale**2 + np.sum(r**2) / 2) / (law.shape + m1 / 2)
+        m, tau2 = effects_of_rows(A, draws.row[c, s].astype(float), *_inverse_gamma(posterior, R))
+        F = B + m  # x = (b_j + m)'a + e
+        cov = F @ C @ F.T + tau2
     return draws.mu[c, s] + draws.col[c, s].astype(float), cov
+
+
+def _inverse_gamma(posterior, R):
+    law = posterior.fit.priors_of(posterior.shape)(R).rows
+    return law.shape, law.scale * posterior.fit.units.scale**2
+
+
+def effects_of_rows(A, r, alpha, beta):
+    """How effects r follow the factors A: the slope, and the variance around it for another row."""
+    (m1, R), p = A.shape, np.zeros(len(r))
+    k, m = 0.0, np.zeros(R)
+    if R:
+        m = np.linalg.lstsq(A, r, rcond=None)[0]
+        p = A @ m
+        own = (beta + np.sum((r - p) ** 2) / 2) / (alpha + (m1 - R) / 2)
+        both = (beta + np.sum(p**2) / 2) / (alpha + R / 2)
+        k = max(0.0, (both - own) / both)
+    tau2 = (beta + np.sum((r - k * p) ** 2) / 2) / (alpha + m1 / 2)
+    return k * m, tau2 * (1 + k * R / m1)
 
 
 class Law(NamedTuple):

@@ -253,6 +253,14 @@ class Problem:
             raise ParameterError("expected a mask and costs with the same labels in the same order")
         object.__setattr__(self, "form", forms[0] if forms else Form())
 
+    def row_alone(self, i: int) -> Problem:
+        """Return the problem of row i alone, without limits of a batch."""
+        parts = ((part.rows == i, part.cols) for part in (self.observed, self.pending))
+        observed, pending = (Entries(np.zeros(at.sum(), dtype=np.int64), cols[at]) for at, cols in parts)
+        mask = None if self.mask is None else np.asarray(self.mask)[[i]]
+        costs = Costs(entry=self.costs.at(i, np.arange(self.shape[1]))[None]) if self.costs.given else Costs()
+        return Problem((1, self.shape[1]), observed, pending, mask, self.again, costs)
+
     @cached_property
     def taken(self) -> Entries:
         """Entries that may not be chosen though the mask allows them, sorted and distinct."""

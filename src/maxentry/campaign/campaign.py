@@ -35,7 +35,7 @@ from maxentry.wording import as_text, show
 
 if TYPE_CHECKING:
     from maxentry.campaign.outlook import Ahead
-    from maxentry.campaign.policy import Batch, Plates
+    from maxentry.campaign.policy import About, Batch, Plates
     from maxentry.posterior.decisions import Answer
     from maxentry.posterior.posterior import Posterior
 
@@ -338,6 +338,8 @@ class Campaign:
         self,
         n: int = 1,
         *,
+        row: Hashable = None,
+        about: About = "row",
         plates: Plates | None = None,
         per_row: int | None = None,
         per_col: int | None = None,
@@ -349,23 +351,21 @@ class Campaign:
 
         The entries are pending until they are told, fail, expire or are withdrawn.
 
-        plates: n whole rows or columns instead of n entries ("rows", "cols"); or a block like "8x12" of as many rows by
-        as many columns, with its wells in a column `well`. per_row, per_col: at most so many of the batch in one row or
-        column. If none of the three is given, those of the settings apply. The batch may have fewer than n
-        entries; if there are none, NothingToAskError says why.
+        row: only entries of this row, those that tell most about all of it, or (about="average") about its average.
+        plates: n whole rows or columns instead of n entries ("rows", "cols"); or a block like "8x12" with its wells.
+        per_row, per_col: at most so many of the batch in one row or column. If none of these is given, the settings
+        apply. The batch may have fewer than n entries; if there are none, NothingToAskError says why.
         """
-        n = check_count(n)
-        frame = self._kind(frame)
+        from maxentry.campaign.policy import read_limits
+
+        n, frame = check_count(n), self._kind(frame)
         views.as_frame({}, frame)  # refuse an unavailable kind of frame before any entry is reserved
-        given = {"plates": plates, "per_row": per_row, "per_col": per_col}
-        if Limits(per_row, per_col, plates).block and n != 1:
-            raise ParameterError(f"expected one plate at a time, got {n}.")
+        given = read_limits(n, row, about, plates=plates, per_row=per_row, per_col=per_col)
         state = self._ask(n, given, progress, user_name(who))
         handed = state.asked.select(state.asked.since(state.version))
         columns = views.asks(handed, state)
-        return views.as_frame(
-            views.add_wells(columns, state) if Limits(plates=plates).block else columns, frame
-        )
+        columns = views.add_wells(columns, state) if Limits(plates=plates).block else columns
+        return views.as_frame(columns, frame)
 
     def _ask(self, n: int, limits: dict[str, Any], progress: bool | None, who: str | None) -> State:
         """Choose entries and reserve them; choose again if another process was faster. Return the new state."""

@@ -12,9 +12,10 @@ what is at stake for the goal is small enough.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Hashable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -28,11 +29,14 @@ from maxentry.campaign.events import Asked
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings
 from maxentry.campaign.state import CHOICE, DESIGN, State, derive_rng
+from maxentry.errors import LabelError, ParameterError, is_choice
 from maxentry.posterior.posterior import Posterior
+from maxentry.wording import show
 
 if TYPE_CHECKING:
     from maxentry.model.goal import Goal
 
+About = Literal["row", "average"]  # of one row: all of its entries, or their average
 Plates = str  # "rows", "cols", or the size of a block like "8x12"
 BLOCK_ENTRIES = 1_000_000  # entries whose costs are computed at once
 DOUBLED = 0.3  # of the rows, and of the columns, in an initial design of about one entry each
@@ -75,12 +79,22 @@ def next_batch(
     per_col: int | None = None,
     cache: Cache | None = None,
     progress: bool | None = None,
+    row: Hashable = None,
+    about: About = "row",
 ) -> Batch:
-    """Choose the next n entries (or plates); fewer or none if no more are left or the budget ends."""
+    """Choose the next n entries (or plates); fewer or none if no more are left or the budget ends.
+
+    row: only entries of this one, those that tell most about all of it, or about its average.
+    """
     if (over := explain_end(state, now)) is not None:
         return Batch.none(over)
     settings, phase = state.settings, explain_design_phase(state, now)
     criterion = settings.acquisition if phase is None else "balanced"
+    if row is not None:
+        posterior = (
+            None if criterion in WITHOUT_MODEL else fits.fit_posterior(state, cache, progress=progress)
+        )
+        return _choose_of_row(state, n, now, find_row(state, row), about, posterior, phase or criterion)
     if settings.goal != "fill" and phase is None and criterion not in WITHOUT_MODEL:
         criterion = settings.goal
     posterior = None
@@ -147,6 +161,74 @@ def promised_gain(
     now = total.now() + m1 * m2 * float(belief.noise_at(*counted).mean())
     often = max(1.0, posterior.observations.n / max(len(batches[0].rows), 1))
     return (by_chance - by_choice) / now * float(np.sqrt(often))
+
+
+# Entries of one row
+
+
+def find_row(state: State, row: Any) -> int:
+    """Return the position of a row by its label; say how to add one that is not there."""
+    try:
+        return state.row_axis.find(row)
+    except LabelError as error:
+        raise LabelError(
+            f"{error} Add it first (add_rows, `maxentry add-rows`), then ask about it."
+        ) from None
+
+
+def _choose_of_row(
+    state: State, n: int, now: dt.datetime, i: int, about: About, posterior: Posterior | None, how: str
+) -> Batch:
+    """Choose the n entries of row i that tell most about it; without a posterior those of columns least measured.
+
+    What is pending of the row counts as measured; the rest of the matrix is taken as it is believed to be.
+    """
+    whole, name = (
+        _build_problem(state, now, Limits(), replicates=posterior is not None),
+        state.row_axis.show(i),
+    )
+    problem = whole.row_alone(i)
+    if not problem.available(np.zeros(1, dtype=np.int64), np.arange(state.shape[1])).any():
+        within = "" if state.settings.budget is None else " within the budget"
+        return Batch.none(f"no entry of row {name} is left to ask for{within}.")
+    criterion: Any = how
+    rng, belief = derive_rng(state.settings.seed, CHOICE, state.version), None
+    if posterior is None:
+        measured = whole.observed.joined(whole.pending)
+        elsewhere = np.bincount(measured.cols[measured.rows != i], minlength=state.shape[1])
+        if how != "uniform":
+            criterion = partial(balanced, added=(np.zeros(1, dtype=np.int64), elsewhere))
+    else:
+        belief, how = (
+            posterior.belief.row_alone(i),
+            "integrated_variance" if about == "row" else "its average",
+        )
+        criterion = "integrated_variance" if about == "row" else _average_row(state.settings, posterior, i)
+    chosen = choose(criterion, belief, problem, n, rng=rng)
+    k = count_affordable(state, now, chosen.cost)
+    rows, cols = np.full(k, i), chosen.cols[:k]
+    mean, sd = _predict(posterior, rows, cols)
+    return Batch(
+        rows, cols, mean, sd, chosen.gain[:k], chosen.cost[:k], f"row {name}: {how.replace('_', ' ')}"
+    )
+
+
+def _average_row(settings: Settings, posterior: Posterior, i: int) -> Any:
+    """Return the criterion of the average of row i, with the weights of the columns that the goal may have."""
+    from maxentry.acquisition.targets import GoalCriterion
+    from maxentry.model.goal import Goal
+
+    goal, answers = settings.wanted, posterior.answers
+    if (goal.kind, goal.per) != ("rank", "row"):
+        goal = Goal("rank", 1, "row")
+
+    def convert(x: Array, _rows: Any, cols: Any, draws: Any) -> Array:
+        return np.asarray(answers.entries(x, slice(i, i + 1), cols, draws))
+
+    return GoalCriterion(goal, None if answers.plain else convert)
+
+
+# For a goal, and the design
 
 
 def _choose_for_goal(goal: Goal, posterior: Posterior) -> Any:
@@ -371,6 +453,20 @@ def count_affordable(state: State, now: dt.datetime, cost: Array, plate: Indices
 
 
 # Reserving a batch
+
+
+def read_limits(n: int, row: Any, about: Any, **limits: Any) -> dict[str, Any]:
+    """Return the limits of a batch as given, with the row it is about; refuse those that do not go together."""
+    if Limits(**limits).block and n != 1:
+        raise ParameterError(f"expected one plate at a time, got {n}.")
+    if not is_choice(about, ("row", "average")):
+        raise ParameterError(f"expected about to be 'row' or 'average', got {show(about)}.")
+    if row is None and about != "row":
+        raise ParameterError(f"expected a row with about={about!r}, got none.")
+    given = [name for name, limit in limits.items() if limit is not None]
+    if row is not None and given:
+        raise ParameterError(f"expected either a row or limits of the batch, got row and {given[0]}.")
+    return limits if row is None else limits | {"row": row, "about": about}
 
 
 def resolve_limits(given: dict[str, Any], settings: Settings) -> dict[str, Any]:

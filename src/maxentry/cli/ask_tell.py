@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from enum import StrEnum
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,13 @@ PANEL = "The lab loop"
 commands = typer.Typer()
 
 
+class About(StrEnum):
+    """What entries of one row are to tell about."""
+
+    row = "row"
+    average = "average"
+
+
 @commands.command(
     rich_help_panel=PANEL,
     epilog="JSON: campaign, n, and entries (id, row, col, mean, sd, gain, cost, value; with --plate well) or, with -o, "
@@ -41,6 +49,12 @@ def ask(
             help="A plate: the best block of 8 rows by 12 columns, wells A1 to H12.",
         ),
     ] = None,
+    row: Annotated[
+        str | None, option("--row", help="Only entries of this row: those that tell most about it.")
+    ] = None,
+    about: Annotated[
+        About, option("--about", help="With --row: about all of its entries (row), or their average.")
+    ] = About.row,
     *,
     force: options.Force = False,
     who: options.Who = None,
@@ -56,6 +70,10 @@ def ask(
     """
     output.check_writable(out, form, force=force)
     given = options.parse_settings(limits)
+    if row is not None and (given or plate):
+        raise typer.BadParameter("expected --row or other limits of the batch, got both.")
+    if row is None and about is not About.row:
+        raise typer.BadParameter("expected --row with --about average, got none.")
     if plate is not None:
         if given:
             raise typer.BadParameter("expected --plate or other limits of the batch, got both.")
@@ -65,7 +83,8 @@ def ask(
                 f"expected a plate like 8x12 or 16x24, got {plate!r}.", param_hint="--plate"
             )
     with open_campaign(storage, name) as campaign:
-        table = plate_table(campaign.ask(n, who=who, frame="columns", **given))
+        asked = campaign.ask(n, row=row, about=about.value, who=who, frame="columns", **given)
+        table = plate_table(asked)
         document = {"campaign": campaign.name, "n": table.n}
         where = output.next_options(storage, campaign.name, several=name is not None)
         try:
@@ -81,7 +100,8 @@ def ask(
             _say_next(table, out, where)
             _say_pending(table, campaign, where)
         if table.n < n and limits["plates"] is None:
-            output.warn(f"Only {table.n} of {n} could be asked: {_why_fewer(campaign)}.")
+            of_row = "" if row is None else f" of row {row}"
+            output.warn(f"Only {table.n} of {n}{of_row} could be asked: {_why_fewer(campaign)}.")
 
 
 def _say_next(table: Table, out: str | None, where: str) -> None:

@@ -37,7 +37,7 @@ from maxentry.model.likelihood import kind_words
 
 if TYPE_CHECKING:
     from maxentry.campaign.outlook import Ahead
-    from maxentry.campaign.policy import Plates
+    from maxentry.campaign.policy import About, Plates
     from maxentry.posterior.decisions import Answer
     from maxentry.posterior.posterior import Posterior
 
@@ -225,6 +225,8 @@ class RemoteCampaign:
         self,
         n: int = 1,
         *,
+        row: Hashable = None,
+        about: About = "row",
         plates: Plates | None = None,
         per_row: int | None = None,
         per_col: int | None = None,
@@ -232,10 +234,15 @@ class RemoteCampaign:
         progress: bool | None = None,
         frame: FrameKind | None = None,
     ) -> Any:
-        """The next n entries to measure, as a frame of id, row, col, mean, sd, gain, cost; they are now pending."""
+        """The next n entries to measure, as a frame of id, row, col, mean, sd, gain, cost; they are now pending.
+
+        row: only entries of this row, those that tell most about all of it, or (about="average") about its average.
+        """
         frame = frame or self._frame
         views.as_frame({}, frame)  # refuse an impossible frame before anything is asked for
-        limits = {"plates": plates, "per_row": per_row, "per_col": per_col}
+        limits: dict[str, Any] = {"plates": plates, "per_row": per_row, "per_col": per_col}
+        if row is not None or about != "row":  # which older servers do not know
+            limits |= {"row": _label(row), "about": about}
         body = {"n": check_count(n), **limits, "who": user_name(who)}
         key, path = str(uuid.uuid4()), self._at("/ask") + f"?wait={WAIT}"
         while "entries" not in (document := self._session.send("POST", path, body, key=key)):

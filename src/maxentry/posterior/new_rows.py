@@ -6,10 +6,11 @@ g = (a, r). Given what is observed of the row, g is drawn as the sampler draws t
 
     g | y ~ N(P^-1 h, P^-1),   P = Q + sum w_j f_j f_j' / eta2,   h = sum w_j f_j (y_j - mu - c_j) / eta2
 
-where Q, the precision of g's prior, is at its conditional mean given the draw (X = A B', in any gauge):
+where Q, the precision of g's prior, is that of a ~ N(0, Q_a^-1) and r | a ~ N(m'a, tau2), both at their conditional
+means given the draw (X = A B', in any gauge):
 
-    of a:  E[L | A] + B'B / sigma2 = (m1 - R) (A'A)^-1 + B'B / sigma2
-    of r:  E[1 / tau2 | r_1..r_m1] = (alpha + m1 / 2) / (beta + sum r_i^2 / 2)      for tau2 ~ IG(alpha, beta)
+    Q_a = E[L | A] + B'B / sigma2 = (m1 - R) (A'A)^-1 + B'B / sigma2
+    Q   = [[Q_a + m m' / tau2, -m / tau2], [-m' / tau2, 1 / tau2]],    m and tau2: `_regress_effects`
 
 g is drawn once for each draw of the columns, so that everything a posterior answers can be asked of new rows. Weights w
 of Student noise and latent values of limits, yes and no, or grades are drawn with it, by a few Gibbs steps; for plain
@@ -110,16 +111,19 @@ class Columns(NamedTuple):
         R, K = d.rank, d.rank + fit.effects
         Q = np.zeros((*d.mu.shape, K, K))
         for c, chain in enumerate(posterior.chains):
-            r, tau2 = chain.rank, fit.priors_of(posterior.shape)(chain.rank).rows
+            r, law = chain.rank, fit.priors_of(posterior.shape)(chain.rank).rows
+            left, right = (np.asarray(x[c], np.float64)[..., :r] for x in (d.left, d.right))
             if r:
                 assert d.sigma2 is not None
-                left, right = (np.asarray(x[c], np.float64)[..., :r] for x in (d.left, d.right))
                 AA, BB = (x.swapaxes(1, 2) @ x for x in (left, right))
                 Q[c, :, :r, :r] = (m1 - r) * np.linalg.inv(AA) + BB / d.sigma2[c, :, None, None]
             Q[c, :, range(r, R), range(r, R)] = 1.0
             if fit.effects:
-                squares = np.square(d.row[c], dtype=np.float64).sum(1)
-                Q[c, :, R, R] = (tau2.shape + 0.5 * m1) / (tau2.scale * fit.units.scale**2 + 0.5 * squares)
+                effects, beta = np.asarray(d.row[c], np.float64), law.scale * fit.units.scale**2
+                slope, precision = _regress_effects(left, effects, law.shape, beta)
+                f = np.hstack([-slope, np.ones((len(slope), 1))])
+                at = np.ix_(range(len(f)), [*range(r), R], [*range(r), R])
+                Q[c][at] += precision[:, None, None] * f[:, :, None] * f[:, None, :]
         Q = Q.reshape(-1, K, K)
         belief = posterior.belief
         offset = belief.mu[:, None] + np.asarray(belief.col, dtype=np.float64)
@@ -132,6 +136,29 @@ class Columns(NamedTuple):
             return None
         centre = np.broadcast_to(self.centre, (n, *self.centre.shape))
         return centre if features is None else np.asarray(centre + np.einsum("np,spk->nsk", features, self.W))
+
+
+def _regress_effects(A: Array, effects: Array, alpha: float, beta: float) -> tuple[Array, Array]:
+    """The slopes m, (S, R), and the precision of r given a, (S,), of effects (S, m1) of rows A (S, m1, R).
+
+    In the model r_i = m'a_i + e_i with e_i ~ N(0, tau2) and m ~ N(0, s2 (A'A)^-1); tau2 and s2 ~ IG(alpha, beta). With
+    p = A m^, m^ = (A'A)^-1 A'r, of R degrees of freedom with variance s2 + tau2, and r - p, of m1 - R with tau2,
+
+        E[m | r] = k m^,  k = s2 / (s2 + tau2),      Var(r | a) = tau2 (1 + k R / m1)   for a like those of the rows.
+    """
+    S, m1, R = A.shape
+
+    def squares(x: Array) -> Array:
+        return np.asarray(beta + 0.5 * np.square(x).sum(1))
+
+    if not R:
+        return np.empty((S, 0)), (alpha + 0.5 * m1) / squares(effects)
+    slope = np.linalg.solve(A.swapaxes(1, 2) @ A, np.einsum("sir,si->sr", A, effects)[..., None])[..., 0]
+    aligned = np.einsum("sir,sr->si", A, slope)
+    tau2 = squares(effects - aligned) / (alpha + 0.5 * (m1 - R))
+    k = np.maximum(1 - tau2 * (alpha + 0.5 * R) / squares(aligned), 0.0)
+    left = squares(effects - k[:, None] * aligned)
+    return k[:, None] * slope, (alpha + 0.5 * m1) / left / (1 + k * R / m1)
 
 
 class NewRows:
@@ -300,17 +327,13 @@ class NewRows:
             known = (
                 np.empty(0, dtype=np.int64) if told is None else told.cols[told.rows == i].astype(np.int64)
             )
-            belief = self._row_belief(i)
+            belief = self.belief.row_alone(i)
             problem = Problem(shape, Entries(np.zeros_like(known), known), again=again)
             found = choose(criterion, belief, problem, n, rng=np.random.default_rng(0))
             lines.append((np.full(len(found.cols), i), found.cols, found.gain))
         rows, cols, gain = (np.concatenate(part) for part in zip(*lines, strict=True))
         mean, sd = self._answers.moments(self.belief.at(rows, cols), rows, cols)
         return self._form.entries(rows, cols, {"mean": mean, "sd": sd, "gain": gain})
-
-    def _row_belief(self, i: int) -> Belief:
-        b = self.belief
-        return Belief(b.left[:, [i]], b.right, b.row[:, [i]], b.col, b.mu, b.noise_var, b.inform)
 
     @property
     def _convert(self) -> Any:

@@ -151,6 +151,10 @@ class AskRequest(RequestBody):
 
     model_config = _example(n=8, who="robot 2")
     n: Annotated[StrictInt, Field(ge=1, le=100_000)] = 1
+    row: Label | None = Field(None, description="Only entries of this row: those that tell most about it.")
+    about: Literal["row", "average"] = Field(
+        "row", description="With a row: about all of its entries, or about their average."
+    )
     plates: Literal["rows", "cols"] | Annotated[str, Field(pattern=r"^[0-9]{1,2}x[0-9]{1,2}$")] | None = (
         Field(
             None, description="Whole rows or columns: n counts them. Or one block like 8x12: rows x columns."

@@ -54,7 +54,9 @@ async def ask(
     Choosing may need a fit. If that takes longer than `wait`, the response is 202 with a job, whose result has the ids.
     Repeat the request with the same Idempotency-Key to get the entries.
     """
-    limits = {"plates": body.plates, "per_row": body.per_row, "per_col": body.per_col}
+    limits: dict[str, Any] = {"plates": body.plates, "per_row": body.per_row, "per_col": body.per_col}
+    if body.row is not None or body.about != "row":
+        limits |= {"row": parse_label(body.row), "about": body.about}
     claim = Claim.from_request(key, ["ask", body.n, limits])
 
     def work(watch: Watch) -> dict[str, list[int]]:

@@ -5,6 +5,7 @@ import { cancel, dialog, field, h, put, toast } from "./dom.js";
 import { count, label, moment, number, several } from "./format.js";
 import { author } from "./author.js";
 import { withPoint } from "./line.js";
+import { RowAsker } from "./row.js";
 
 const KEPT = 300; // entries that need not be asked for again
 const PATIENCE = 120; // milliseconds that the pointer must rest
@@ -113,6 +114,7 @@ export class Panel {
   constructor(path, entries, kind, { changed, closed }) {
     Object.assign(this, { path, entries, kind, changed, closed });
     this.entry = null;
+    this.asker = new RowAsker(path, changed);
     this.element = h("section", { class: "panel card", "aria-label": "Selected entry", hidden: true });
   }
 
@@ -137,7 +139,8 @@ export class Panel {
          ["a new measurement", this.kind.reading(known.new_low, known.new_high)], ["cost", number(found.cost)]]
       : [["believed", "nothing yet"], ["cost", number(found.cost)]];
     const { value } = this;
-    const typing = document.activeElement === value;
+    const typing = this.element.contains(document.activeElement) ? document.activeElement : null;
+    this.asker.show(found.row);
     const tell = h("form", { class: "inline write", onsubmit: (event) => this.tell(event, found, value) },
       field(found.measurements.length ? "Measured again" : "Measured value", value, `${this.kind.hint}.`), h("button", {}, "Save value"));
     const close = h("button", { type: "button", class: "quiet close", "aria-label": "Close", onclick: () => this.closed() }, "✕");
@@ -150,8 +153,9 @@ export class Panel {
       h("h4", {}, "History of this entry"),
       this.story(found),
       found.may_be_measured ? tell : h("p", { class: "note" }, "It cannot be measured."),
+      this.asker.element,
     );
-    if (typing) value.focus();
+    typing?.focus();
   }
 
   story(found) {
