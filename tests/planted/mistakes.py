@@ -53,6 +53,27 @@ KERNELS = [
         "posterior/test_new_rows.py",
     ),
     Mistake(
+        "campaign/setting_values.py",
+        "if len(known) < 2:",
+        "if len(known) < 1:",
+        "a campaign may have a single row",
+        "campaign/test_settings.py campaign/test_settings_checks.py",
+    ),
+    Mistake(
+        "kernels/link.py",
+        "total += g[a] * Q[a, b] * g[b]",
+        "total += g[a] * Q[a, b]",
+        "the ridge variance of features is drawn from another sum of squares",
+        "posterior/test_link.py",
+    ),
+    Mistake(
+        "model/link.py",
+        "U = self.apply(V[:, keep]).T / np.sqrt(s2[keep])[:, None]",
+        "U = self.apply(V[:, keep]).T",
+        "the basis of few features is not orthonormal",
+        "posterior/test_link.py",
+    ),
+    Mistake(
         "kernels/gauge.py",
         "s -= C[a, k] * W[b, k]",
         "s += C[a, k] * W[b, k]",
