@@ -169,13 +169,8 @@ class NewRows:
     """
 
     def __init__(
-        self,
-        posterior: Fitted,
-        form: frames.Form,
-        told: Observations | None,
-        apart: bool = False,
-        features: Any = None,
-    ) -> None:
+        self, posterior: Fitted, form: frames.Form, told: Observations | None, apart: bool = False, features: Any = None
+    ) -> None:  # fmt: skip
         """Draw them; `read_new_rows` has the form and what was told. apart: rows do not depend on each other."""
         self._posterior, self._form = posterior, form
         self.observations = told
@@ -214,10 +209,9 @@ class NewRows:
     @property
     def _value_map(self) -> ValueMap:
         """That of the posterior; new rows have no scales of their own."""
-        scales = self._posterior.fit.scales
-        return ValueMap(
-            self._posterior.fit.transform, None if scales is None or scales.side == "rows" else scales
-        )
+        fit = self._posterior.fit
+        own = fit.scales is not None and fit.scales.side == "rows"
+        return ValueMap(fit.transform, None if own else fit.scales)
 
     @property
     def refit(self) -> bool:
@@ -236,9 +230,8 @@ class NewRows:
         effect = G[:, :, R] if self._posterior.fit.effects else np.zeros(G.shape[:2])
         right, col = (part if which is None else part[which] for part in (old.right, old.col))
         mu, noise = (part if which is None else part[which] for part in (old.mu, old.noise_var))
-        inform = (
-            None if self._posterior.noise_law.by_row else old.inform
-        )  # a new row has the noise of a typical one
+        # A new row has the noise of a typical one.
+        inform = None if self._posterior.noise_law.by_row else old.inform
         return Belief(G[:, :, :R], right, effect, col, mu, noise, inform)
 
     @cached_property
@@ -324,9 +317,7 @@ class NewRows:
         criterion = "integrated_variance" if about == "row" else average
         lines = []
         for i in range(self.n):
-            known = (
-                np.empty(0, dtype=np.int64) if told is None else told.cols[told.rows == i].astype(np.int64)
-            )
+            known = np.asarray([] if told is None else told.cols[told.rows == i], dtype=np.int64)
             belief = self.belief.row_alone(i)
             problem = Problem(shape, Entries(np.zeros_like(known), known), again=again)
             found = choose(criterion, belief, problem, n, rng=np.random.default_rng(0))
@@ -359,10 +350,8 @@ def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observation
     Returns their form, with labels, and what is observed (None: nothing), with the fitted columns by position.
     """
     data, m2, likelihood = posterior.observations, posterior.shape[1], posterior.fit.likelihood
-    axis, form = (
-        data.col_axis,
-        frames.Form(data.frame_kind, None, data.col_labels, data.row_name, data.col_name),
-    )
+    axis = data.col_axis
+    form = frames.Form(data.frame_kind, None, data.col_labels, data.row_name, data.col_name)
     names: list[Any]
     i: Any
     if isinstance(new, Mapping):
@@ -470,11 +459,8 @@ class _Rows(NamedTuple):
     def draw(self, which: Indices, values: Array, variances: Array, Z: Array) -> tuple[Array, Array, Array]:
         """Conditional means of g, draws of it, both (n, S, K), and the log density of the observations, (n, S)."""
         c, S = self.columns, which.size
-        centre, G, evidence = (
-            np.empty((self.n, S, Z.shape[2])),
-            np.empty((self.n, S, Z.shape[2])),
-            np.empty((self.n, S)),
-        )
+        shape = self.n, S, Z.shape[2]
+        centre, G, evidence = np.empty(shape), np.empty(shape), np.empty(shape[:2])
         if self.means is not None:  # g is drawn as its deviation from them
             values = values - self._said(which)
         told = np.ascontiguousarray(values), np.ascontiguousarray(variances)
