@@ -429,8 +429,8 @@ def test_labels_of_many_events_are_added_at_once(
     state = replay(records(*news[:1]))
     for record in records(*news)[1:]:
         state = state.after([record])
-    extended, plain = [], Settings._extended
-    monkeypatch.setattr(Settings, "_extended", lambda *given: extended.append(1) or plain(*given))
+    extended, plain = [], Settings.extended
+    monkeypatch.setattr(Settings, "extended", lambda *given: extended.append(1) or plain(*given))
     at_once = replay(records(*news))
     assert snapshot(at_once) == snapshot(state)
     assert at_once.shape == (24, 43)

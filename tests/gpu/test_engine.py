@@ -36,7 +36,7 @@ def fit(data, **options):
         ({"noise": "columns"}, "noise='columns'"),
         ({"limits": (-1.0, 1.0)}, "plain numbers"),
         ({"noise_sd": 0.1}, "standard errors or deviations"),
-        ({"rank": 80, "data": matrix(shape=(200, 170))}, "ranks from 1 to 64"),
+        ({"rank": 80, "data": matrix(shape=(200, 170))}, "ranks up to 64"),
     ],
 )
 def test_what_a_gpu_lacks_is_refused_with_a_sentence_and_falls_to_the_processor(options, words):

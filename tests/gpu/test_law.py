@@ -52,7 +52,9 @@ def test_sweeps_leave_the_joint_law_as_it_is_and_wrong_ones_do_not():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["replicates", "rank 2, no room to align", "student, effects", "tempered"])
+@pytest.mark.parametrize(
+    "name", ["replicates", "rank 0, effects", "rank 2, no room to align", "student, effects", "tempered"]
+)
 def test_sweeps_leave_the_joint_law_as_it_is_in_all_branches(name):
     assert start_test(CASES[name], 40_000, 5, seed=2) < PASS
 

@@ -51,7 +51,8 @@ class ManyChains:
     def _sweep(self, state, y, key, hyper):
         rows, cols = (with_values(lines, y) for lines in self.observed.sides)
         beta = jnp.asarray(self.model.beta, jnp.float64)
-        chances = sweep.draw_chances(key, random.fold_in(key, 1), beta, hyper, self.setup)
+        coins = random.fold_in(key, 99)  # below 4 it would be one of the keys that `draw_chances` splits off
+        chances = sweep.draw_chances(key, coins, beta, hyper, self.setup)
         return sweep.sweep(state, rows, cols, beta, hyper, chances, self.setup)
 
     def __call__(self, states, y, sweeps, seed):

@@ -37,8 +37,8 @@ def why_not(data: GibbsData, ranks: Sequence[int]) -> str | None:
     if data.likelihood.by_line:
         return f"has noise='gaussian' and 'student', got noise={data.likelihood.noise!r}"
     for rank in ranks:
-        if not 1 <= rank <= LARGEST_RANK:
-            return f"has ranks from 1 to {LARGEST_RANK}, got {rank} (rank='auto' tries 0)"
+        if rank > LARGEST_RANK:
+            return f"has ranks up to {LARGEST_RANK}, got {rank}"
     return None
 
 

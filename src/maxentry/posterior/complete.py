@@ -167,10 +167,11 @@ def complete(
     check_engine(engine, cluster)
     if cluster is not None and watch is not None:
         raise ParameterError("watch= follows the sweeps on this machine; leave it or cluster= out")
+    data, priors_of = fit.data(observations), fit.priors_of(observations.shape)
+    choose_engine(engine, data, [0 if rank == "auto" else int(rank)], 0.0)  # refuses what a GPU cannot do
     with open_client(cluster) as client:
         draw_store = MEMORY if store is None else FolderStore.create(store)
         watching = None if watch is None else Watched.from_labels(observations, watch)
-        data, priors_of = fit.data(observations), fit.priors_of(observations.shape)
         for_chains = np.random.SeedSequence(seed).spawn(2)[
             1
         ]  # the second, as ever: a given rank keeps its draws
@@ -185,7 +186,9 @@ def complete(
             plan, started = restart_chains(start, observations, fit, sampling, for_chains)
             plan = plan.with_effort(effort)
         else:
-            choice = _choose_rank(observations, fit, progress, options) if rank == "auto" else None
+            choice = None
+            if rank == "auto":  # on the processor: a GPU would compile for every fold and rank
+                choice = _choose_rank(observations, fit, progress, options | {"engine": "cpu"})
             top = choice.best if choice else int(rank)
             plan = Sampling.resolve(sampling, observations.shape, observations.n, top)
             if choice and not isinstance(sampling, Sampling):
