@@ -14,7 +14,7 @@ def table(head, lines):
 
 def write(result):
     sweeps, large, small, first = (result[k] for k in ("sweeps", "large", "small", "first_use"))
-    ratings = result["ratings"]
+    ratings, whole = result["ratings"], result["posterior"]
     text = [
         "# On a GPU",
         f"{result['device']}, {result['processors']} processors, JAX {result['jax']}, Python {result['python']}. "
@@ -34,6 +34,15 @@ def write(result):
         ),
         f"Eight chains of rank 16 as a batch: {sweeps['8 chains']['ms']:.1f} ms a sweep of all. The observations of "
         f"both sides take {sweeps['memory of observations, GB']:.2f} GB. First sweeps include compilation.",
+        f"## From triples in memory to a posterior, {whole['observations']:,} observations, rank 16",
+        "100 sweeps to anneal and settle, then 10 draws of each of 8 chains: seconds, the first time and again in the "
+        "same process.",
+        table(
+            ["part", "first", "again"],
+            [[k, f"{x:.1f}", f"{whole['again'].get(k, 0.0):.1f}"] for k, x in whole["first"].items()],
+        ),
+        "Draws are brought to the host while sweeps run. What the parts leave of the total is reading the triples and "
+        "judging convergence.",
         "## 1e8 observations, 500,000 x 60,000",
         table(
             ["rank", "GPU, ms a sweep", "peak memory, GB"],
@@ -58,7 +67,9 @@ def write(result):
         f"Posterior means of {ratings['difference']['entries']:,} held-out entries differ by "
         f"{ratings['difference']['root mean square in Monte Carlo errors']:.2f} Monte Carlo errors (root mean "
         f"square; 1 is expected), {100 * ratings['difference']['beyond 2 of them']:.1f}% by more than 2 (4.6% are "
-        "expected).",
+        f"expected); the largest by {ratings['difference']['largest']:.1f}. With compilation the GPU took "
+        f"{ratings['gpu']['seconds'] / ratings['cpu']['seconds']:.1f} times as long as the processors: a table of this "
+        "size, fitted once, is not worth it.",
         "## First use",
         f"A small fit takes {first['nothing compiled']:.0f} s where nothing is compiled, and "
         f"{first['in a new process']:.0f} s in a new process, which finds what the first one compiled.",
