@@ -97,13 +97,16 @@ class RestRequests:
             "campaign": rng.choice(("x", "x", "x", "y", rng.choice(values.TEXTS))),
             "job": rng.choice(("x", "0")),
         }
+        if "{side}" in path:
+            names["side"] = rng.choice(("rows", "cols", rng.choice(values.TEXTS)))
         address = path.format(
             **{k: quote(v.encode("utf-8", "surrogatepass"), safe="") for k, v in names.items()}
         )
         body, headers = b"", {}
         if method in ("post", "patch", "put"):
             body = self.body(rng, path)
-            headers["Content-Type"] = "text/csv" if path.endswith("csv") else "application/json"
+            csv = path.endswith(("csv", "{side}"))
+            headers["Content-Type"] = "text/csv" if csv else "application/json"
         if rng.random() < 0.2:
             headers[rng.choice(HEADERS)] = (
                 rng.choice(values.TEXTS).encode("latin-1", "replace").decode("latin-1")
@@ -125,6 +128,8 @@ class RestRequests:
     def body(self, rng: Random, path: str) -> bytes:
         if path.endswith("csv"):
             return values.change_bytes(rng, b"row,col,value\nr1,c1,0.5\n")
+        if path.endswith("{side}"):
+            return values.change_bytes(rng, b"row,weight,kind\nr1,1.5,a\nr2,,b\n")
         given = BODIES.get(path, {})
         if path in ("/campaigns", "/campaigns/{campaign}/settings"):
             chosen = rng.sample(sorted(SETTINGS), rng.randrange(3))
