@@ -187,3 +187,21 @@ def test_what_is_refused():
         plain.rows({"new": {0: 1.0}}, features=F[:1])
     with pytest.raises(ParameterError, match="row_features"):
         complete(Y, start=plain, row_features=F)
+
+
+@pytest.mark.slow
+def test_ranks_are_chosen_with_features_and_rows_without_measurements_follow_theirs():
+    """Without features, rows that nobody measured are predicted by the mean of the others, an error of one sd."""
+    rng = np.random.default_rng(0)
+    F = rng.normal(size=(30, 3))
+    X = F @ rng.normal(size=(3, 2)) @ rng.normal(size=(2, 12))
+    Y = np.where(rng.random(X.shape) < 0.5, X + 0.2 * rng.normal(size=X.shape), np.nan)
+    Y[:4] = np.nan
+
+    def error(**options):
+        posterior = complete(Y, seed=1, effort="quick", progress=False, **options)
+        assert len(posterior.rank_weights) >= 1
+        return np.sqrt(np.mean((posterior.mean[:4] - X[:4]) ** 2)) / X[:4].std()
+
+    assert error(row_features=F) < 0.25
+    assert error() > 0.8
