@@ -152,6 +152,17 @@ def test_interrupted_with_json(tmp_path: Path) -> None:
     study.nobody_is_left()
 
 
+@pytest.mark.slow
+def test_every_worker_is_deaf_to_ctrl_c_from_its_first_moment(working: Working) -> None:
+    """A process that hears it while Python starts prints a traceback that nobody can catch."""
+    workers = {pid for pid, _ in working.begun()}
+    assert len(workers) == 2
+    for pid in workers:
+        status = Path(f"/proc/{pid}/status").read_text().splitlines()
+        held = int(next(line.split()[1] for line in status if line.startswith("SigBlk:")), 16)
+        assert held & 1 << (signal.SIGINT - 1)
+
+
 @pytest.mark.process
 def test_ctrl_c_while_workers_are_started_ends_quietly(tmp_path: Path) -> None:
     """No traceback of theirs, and none of them is left."""

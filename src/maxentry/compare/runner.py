@@ -18,6 +18,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
+from multiprocessing import resource_tracker
 from os import PathLike
 from typing import Any
 
@@ -349,8 +350,8 @@ def run_in_processes(cells: Sequence[Cell], workers: int | None = None) -> Outco
     processes = min(workers or int(loky.cpu_count()), len(cells))
     executor: Any = None
     try:
+        _start_trackers()
         with _hold_interrupts():  # inherited by the workers: Ctrl-C on a terminal reaches only this process
-            _start_tracker()
             executor = loky.ProcessPoolExecutor(
                 processes, initializer=start_worker, initargs=(os.getpid(),), env=ONE_THREAD
             )
@@ -371,12 +372,15 @@ def run_in_processes(cells: Sequence[Cell], workers: int | None = None) -> Outco
                 executor.shutdown(kill_workers=True)
 
 
-def _start_tracker() -> None:
-    """Start loky's tracker of semaphores, and let it print nothing.
+def _start_trackers() -> None:
+    """Start the trackers of semaphores before the workers, and let loky's print nothing.
 
-    A thread of loky's may still be letting go of a lock when this process ends. The tracker then warns of a
-    leak, and of a semaphore that is gone already.
+    Python's own, started with the first worker, would let interrupts in again just before that worker starts. A thread
+    of loky's may still be letting go of a lock when this process ends. Its tracker then warns of a leak, and of a
+    semaphore that is gone already.
     """
+    if os.name == "posix":
+        resource_tracker.ensure_running()
     before = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = "ignore"
     try:
