@@ -227,6 +227,7 @@ def report(
         "scale",
         "effects",
         "effort",
+        "engine",
         "seed",
         "row_features",
         "col_features",
