@@ -232,6 +232,7 @@ def report(
         "scale",
         "effects",
         "effort",
+        "engine",
         "seed",
     ),
     defaults=True,
