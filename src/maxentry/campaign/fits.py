@@ -30,7 +30,7 @@ import re
 import shutil
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,9 @@ from maxentry.campaign.state import FIT, OUTLOOK, STATION, WARM, State, derive_r
 from maxentry.campaign.storage import Key, Storage
 from maxentry.errors import DataError, MaxentryError, StorageError
 from maxentry.features import Features
-from maxentry.posterior.schedule import Kind, Sampling
+from maxentry.model.likelihood import Likelihood
+from maxentry.observations import Observations
+from maxentry.posterior.schedule import Kind, Sampling, sweep_work
 from maxentry.transform import NONE, ValueMap
 
 if TYPE_CHECKING:
@@ -122,6 +124,7 @@ STEP = 1.02
 # At a station only the state of the chains matters, so one draw is enough and no chain is dropped.
 UP_TO_DATE = Sampling("long", settle=6, draws=1, thin=1)
 SAMPLED = 20_000  # entries, at most, that the expected error is computed from one by one
+USUAL_RANK = 4  # by which a GPU is judged worth it where ranks are compared
 FEW_REPEATS = 8  # repeated measurements that tell half of the noise
 LAW = 10  # version of cached fits; increase it when the same data give another posterior
 
@@ -208,6 +211,7 @@ def _fit(
         sampling=sampling,
         effort=settings.effort if isinstance(sampling, str) else "normal",
         start=start,
+        engine=choose_engine_of(settings, data),
         seed=derive_seed(settings.seed, {"anchor": FIT, "warm": WARM, "station": STATION}[kind], n),
         progress=progress,
         **_standardise(settings),
@@ -217,6 +221,30 @@ def _fit(
     if cache is not None:
         save_fit(posterior, cache, name)
     return posterior
+
+
+def choose_engine_of(settings: Settings, data: Observations) -> Literal["cpu", "gpu"]:
+    """Return where a fit of these data runs, by settings and data alone: no machine may change the posterior.
+
+    "auto" takes a GPU for all that one can do and that is large enough for it; so a machine without one is refused
+    such a fit, instead of drawing other random numbers.
+    """
+    if settings.engine != "auto":
+        return settings.engine
+    from maxentry.gpu.engine import WORTH, why_no_model, why_not
+    from maxentry.posterior.chains import ModelSpec
+
+    rank = USUAL_RANK if settings.rank == "auto" else settings.rank
+    plan = Sampling.resolve("population", data.shape, data.n, rank)
+    features = (settings.row_features or settings.col_features) is not None
+    if plan.chains * sweep_work(data.shape, data.n, rank) < WORTH:
+        return "cpu"
+    likelihood = Likelihood.of(
+        settings.kind, settings.noise, settings.levels, settings.limits, settings.noise_sd, data
+    )
+    if why_no_model(likelihood, features, [rank]) is not None:
+        return "cpu"
+    return "cpu" if why_not(ModelSpec(likelihood, settings.effects).data(data), [rank]) else "gpu"
 
 
 def _standardise(settings: Settings) -> dict[str, Any]:
@@ -250,6 +278,7 @@ def digest_fit(state: State, n: int, kind: str) -> str:
     model += [] if s.noise_sd is None else [{"noise_sd": s.noise_sd}]
     features = [None if table is None else table.digest for table in (s.row_features, s.col_features)]
     model += [{"features": features}] if any(features) else []
+    model += [] if s.engine == "cpu" else [{"engine": s.engine}]
     digest = hashlib.sha256(json.dumps(model).encode())
     beside = state.standing.beside
     parts = {name: column[:n] for name, column in beside.items()}

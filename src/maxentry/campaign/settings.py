@@ -61,6 +61,7 @@ LATER = {
     "unit": None,
     "row_features": None,
     "col_features": None,
+    "engine": "cpu",
 }  # defaults of settings that came later: campaigns without them are stored as ever
 
 
@@ -90,7 +91,8 @@ class Settings:
     """The matrix of a campaign and how entries are chosen. Every setting is declared here, and only here.
 
     `name`, `rows`, `cols` and `seed` are set when a campaign is created. Values are always in the user's
-    units; `rank`, `noise`, `effects`, `priors`, `transform`, `scale` and `effort` mean the same as in `complete`.
+    units; `rank`, `noise`, `effects`, `priors`, `transform`, `scale` and `effort` mean the same as in `complete`;
+    so does `engine`, but that "auto" looks at the data alone and not at the machine (`fits.choose_engine_of`).
     Changing a setting that is not `changeable` would change the meaning of values recorded earlier.
     """
 
@@ -197,6 +199,11 @@ class Settings:
     )
     col_features: FeatureTable | None = _setting(  # noqa: RUF009
         None, "What is known of columns, one line a column of the matrix, as of rows.", metavar="FILE"
+    )
+    engine: Literal["cpu", "gpu", "auto"] = _setting(
+        "cpu",
+        "Where sweeps run: on the processor or on a GPU (JAX); auto: on a GPU where that is worth it.",
+        choices=("cpu", "gpu", "auto"),
     )
 
     def __post_init__(self) -> None:
@@ -483,6 +490,7 @@ def check_settings(settings: Settings) -> Settings:
     _check_batch_limits(settings)
     _check_values(settings)
     _check_kind(settings)
+    _check_engine(settings)
     return settings
 
 
@@ -498,6 +506,17 @@ def _check_kind(settings: Settings) -> None:
         raise ParameterError(
             f"expected a range of numbers only, got range={settings.range} with {settings.kind}."
         )
+
+
+def _check_engine(settings: Settings) -> None:
+    """Raise where a GPU is wanted for what it cannot do."""
+    from maxentry.gpu.engine import why_no_model
+
+    features = (settings.row_features or settings.col_features) is not None
+    ranks = () if settings.rank == "auto" else (settings.rank,)
+    reason = why_no_model(settings.likelihood, features, ranks) if settings.engine == "gpu" else None
+    if reason is not None:
+        raise ParameterError(f"engine='gpu' {reason}; expected engine 'auto' or 'cpu' with these settings.")
 
 
 def _check_text(labels: Labels) -> None:

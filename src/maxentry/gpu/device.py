@@ -39,7 +39,7 @@ AXIS = "rows"  # of the mesh
 
 def keep_compiled() -> None:
     """Keep compiled sweeps in the user's cache, unless JAX was told of another place."""
-    if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
+    if jax.config.jax_compilation_cache_dir is None:
         jax.config.update("jax_compilation_cache_dir", str(user_cache() / "jax"))
 
 
@@ -97,12 +97,13 @@ class Observed:
 def compile_sweeps(setup: Setup, devices: tuple[Any, ...]) -> Callable[..., State]:
     """Return `run_sweeps` for this setup on these devices; it is compiled when it is first called."""
     if len(devices) == 1:
-        return jax.jit(partial(run_sweeps, setup=setup))
+        alone: Callable[..., State] = jax.jit(partial(run_sweeps, setup=setup))
+        return alone
     side = SideState(Spread(None, AXIS), Spread(None, AXIS), Spread(None, AXIS))
     state = State(side, side, Spread(), Spread())
 
     def local(states: State, rows: Lines, cols: Lines, *rest: Any) -> State:
-        return run_sweeps(states, rows.here(), cols.here(), *rest, setup=setup)
+        return partial(run_sweeps, setup=setup)(states, rows.here(), cols.here(), *rest)
 
     def lines(spread: Lines) -> Any:
         return spread.specs(AXIS)
@@ -111,9 +112,11 @@ def compile_sweeps(setup: Setup, devices: tuple[Any, ...]) -> Callable[..., Stat
         specs = (state, lines(rows), lines(cols), *[Spread()] * len(rest))
         mesh = Mesh(np.array(devices), (AXIS,))
         spread = jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=state, check_vma=False)
-        return spread(states, rows, cols, *rest)  # type: ignore[no-any-return]
+        after: State = spread(states, rows, cols, *rest)
+        return after
 
-    return jax.jit(run)
+    together: Callable[..., State] = jax.jit(run)
+    return together
 
 
 class Batch(NamedTuple):
@@ -129,8 +132,10 @@ class Batch(NamedTuple):
 
     def part(self, which: slice) -> Batch:
         """Some of the chains."""
-        lists = (self.generators, self.buffers, self.places, self.observers)
-        return Batch(self.states[which], self.rank, self.hyper, *(each[which] for each in lists))
+        return self._replace(
+            states=self.states[which], generators=self.generators[which], buffers=self.buffers[which],
+            places=self.places[which], observers=self.observers[which],
+        )  # fmt: skip
 
 
 class Control(NamedTuple):
@@ -207,7 +212,7 @@ class Run:
         """The whole array on every host."""
         if array.is_fully_addressable:
             return array
-        return jax.jit(lambda a: a, out_shardings=NamedSharding(self.observed.mesh, Spread()))(array)  # type: ignore[no-any-return]
+        return jax.jit(lambda a: a, out_shardings=NamedSharding(self.observed.mesh, Spread()))(array)
 
     def sweep(self, betas: Array, plain: bool = False, meanwhile: Callable[[], None] | None = None) -> bool:
         """Run one sweep for each beta; return False where the run was stopped. meanwhile: done as the first run."""

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from maxentry.errors import ParameterError, is_choice
-from maxentry.posterior.gibbs import GibbsData
+from maxentry.model.likelihood import Likelihood
 from maxentry.wording import show
+
+if TYPE_CHECKING:
+    from maxentry.posterior.gibbs import GibbsData
 
 Engine = Literal["auto", "cpu", "gpu"]
 LARGEST_RANK = 64
@@ -26,20 +29,29 @@ def check_engine(name: object, cluster: object = None) -> None:
         raise ParameterError("the workers of cluster= have no engine='gpu'; leave one of them out")
 
 
-def why_not(data: GibbsData, ranks: Sequence[int]) -> str | None:
-    """Return what of this problem the GPU cannot do, as the end of a sentence; None where it can do all."""
-    if data.limits is not None or data.likelihood.is_special:
-        return f"takes plain numbers, and these are {data.likelihood}"
-    if data.bases:
+def why_no_model(likelihood: Likelihood, features: bool, ranks: Sequence[int]) -> str | None:
+    """Return what of a model the GPU cannot do, as the end of a sentence; None where it can do all."""
+    if likelihood.is_special:
+        return f"takes plain numbers, and these are {likelihood}"
+    if features:
         return "has no features of rows or columns"
-    if data.errors is not None:
+    if likelihood.noise_sd is not None:
         return "takes measurements without standard errors or deviations of entries"
-    if data.likelihood.by_line:
-        return f"has noise='gaussian' and 'student', got noise={data.likelihood.noise!r}"
+    if likelihood.by_line:
+        return f"has noise='gaussian' and 'student', got noise={likelihood.noise!r}"
     for rank in ranks:
         if rank > LARGEST_RANK:
             return f"has ranks up to {LARGEST_RANK}, got {rank}"
     return None
+
+
+def why_not(data: GibbsData, ranks: Sequence[int]) -> str | None:
+    """The same of a model and its data."""
+    if data.limits is not None:
+        return f"takes plain numbers, and these are {data.likelihood}"
+    if data.errors is not None:
+        return "takes measurements without standard errors or deviations of entries"
+    return why_no_model(data.likelihood, bool(data.bases), ranks)
 
 
 def choose_engine(wish: Engine, data: GibbsData, ranks: Sequence[int], work: float) -> Literal["cpu", "gpu"]:
@@ -59,7 +71,7 @@ def choose_engine(wish: Engine, data: GibbsData, ranks: Sequence[int], work: flo
         raise ParameterError("engine='gpu' needs JAX: pip install 'jax[cuda13]'; or use engine='cpu'")
     import jax
 
-    if not _has_gpu() and jax.config.jax_platforms != "cpu":  # type: ignore[attr-defined]
+    if not _has_gpu() and jax.config.jax_platforms != "cpu":
         raise ParameterError(
             "engine='gpu' needs a GPU that JAX can use, and it found none; use engine='cpu' "
             "(JAX_PLATFORMS=cpu runs it on the processor, to try it out)"

@@ -29,12 +29,12 @@ BORDER = 16  # columns of the products with (1, t): the fewest that tensor cores
 class Flat(NamedTuple):
     """One side's observations on a device, row after row; a row's first piece is its line, more pieces follow."""
 
-    index: Array  # (N,) places on the other side
+    places: Array  # (N,) places on the other side
     values: Array  # (N,)
     start: Array  # (m,) where each row begins
-    count: Array  # (m,) observations of its first piece
+    length: Array  # (m,) observations of its first piece
     more_start: Array  # (E,) the same of the other pieces, row by row
-    more_count: Array  # (E,)
+    more_length: Array  # (E,)
     more: Array  # (m + 1,) the first of each row's other pieces
 
 
@@ -45,7 +45,7 @@ def padded_side(R: int) -> int:
 
 def interpreted() -> bool:
     """Whether there is no GPU to compile for."""
-    return jax.default_backend() == "cpu"
+    return bool(jax.default_backend() == "cpu")
 
 
 def _precise() -> Any:
@@ -67,8 +67,8 @@ def sum_lines(flat: Flat, F: Array, one: Array, offset: Array) -> tuple[Array, A
     side = F.shape[1]
     more = jnp.zeros((1, side, side), F.dtype), jnp.zeros((1, 3, side), F.dtype)
     if len(flat.more_start):
-        more = _sum(flat.more_start, flat.more_count, nothing, flat, F, one, offset, *more)
-    return _sum(flat.start, flat.count, flat.more, flat, F, one, offset, *more)
+        more = _sum(flat.more_start, flat.more_length, nothing, flat, F, one, offset, *more)
+    return _sum(flat.start, flat.length, flat.more, flat, F, one, offset, *more)
 
 
 def _sum(
@@ -84,7 +84,7 @@ def _sum(
         partial(_sum_line, step=step, nowhere=len(F) - 1), out_shape=shapes, grid=(lines,), **_options(warps)
     )
     found: tuple[Array, Array] = call(
-        start, count, more, flat.index, flat.values, F, one, offset, ff, borders
+        start, count, more, flat.places, flat.values, F, one, offset, ff, borders
     )
     return found
 

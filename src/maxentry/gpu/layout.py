@@ -60,7 +60,7 @@ class Order(NamedTuple):
 class Block(NamedTuple):
     """Consecutive rows of one width; of rows in pieces, `pieces` says to which of the rows a line belongs."""
 
-    index: Ints  # (D, lines, width)
+    places: Ints  # (D, lines, width) on the other side
     values: NDArray[np.floating]  # (D, lines, width)
     slots: (
         Ints  # (D, lines, width) positions of the observations in row order; (D, lines, 0) where not needed
@@ -118,7 +118,7 @@ def arrange(
                             source,
                             other.place,
                             other.rows.size,
-                            block.index[d, part],
+                            block.places[d, part],
                             block.values[d, part],
                             block.slots[d, part],
                         )
@@ -164,12 +164,12 @@ def fill_lines(
 class FlatRows(NamedTuple):
     """One side's observations row after row, in the order of the rows; all with the devices first (`fused.Flat`)."""
 
-    index: Ints
+    places: Ints
     values: NDArray[np.floating]
     start: Ints
-    count: Ints
+    length: Ints
     more_start: Ints
-    more_count: Ints
+    more_length: Ints
     more: Ints
     rows: Ints
 

@@ -27,7 +27,7 @@ GATHERED_NUMBERS = 4e8  # at a time, over all chains: longer blocks are taken in
 class DeviceBlock(NamedTuple):
     """A `layout.Block` on the device."""
 
-    index: Array
+    places: Array
     values: Array
     slots: Array
     pieces: Array
@@ -47,7 +47,8 @@ class Lines:
     def of(cls, layout: Layout, put: Any) -> Lines:
         """Move a layout to the device; put(array, shared) does so, shared: the same on all devices."""
         blocks = tuple(
-            DeviceBlock(put(b.index), put(b.values), put(b.slots), put(b.pieces, True)) for b in layout.blocks
+            DeviceBlock(put(b.places), put(b.values), put(b.slots), put(b.pieces, True))
+            for b in layout.blocks
         )
         return cls(blocks, put(layout.order.rows), layout.rows)
 
@@ -55,19 +56,19 @@ class Lines:
     def of_flat(cls, rows: FlatRows, put: Any) -> Lines:
         """Move rows to the device as the kernel for GPUs reads them."""
         *spread, more, ids = rows
-        return cls((), put(ids), (), Flat(*(put(a) for a in spread), put(more, True)))
+        return cls((), put(ids), (), Flat._make([*(put(a) for a in spread), put(more, True)]))
 
     def specs(self, axis: str) -> Lines:
         """How the arrays are spread over an axis of a mesh."""
         here: Any = PartitionSpec(axis)
         shared: Any = PartitionSpec()
-        flat = None if self.flat is None else Flat(*[here] * 6, shared)
+        flat = None if self.flat is None else Flat._make([*[here] * 6, shared])
         return Lines((DeviceBlock(here, here, here, shared),) * len(self.blocks), here, self.rows, flat)
 
     def here(self) -> Lines:
         """The part of this device, without the axis of the devices."""
-        blocks = tuple(DeviceBlock(b.index[0], b.values[0], b.slots[0], b.pieces) for b in self.blocks)
-        flat = None if self.flat is None else Flat(*(a[0] for a in self.flat[:6]), self.flat.more)
+        blocks = tuple(DeviceBlock(b.places[0], b.values[0], b.slots[0], b.pieces) for b in self.blocks)
+        flat = None if self.flat is None else Flat._make([*(a[0] for a in self.flat[:6]), self.flat.more])
         return Lines(blocks, self.ids[0], self.rows, flat)
 
 
@@ -123,9 +124,9 @@ def _library_sums(block: DeviceBlock, table: Table, weights: Array | None, chain
         ff, tf = product("lwa,lwb->lab", wf, f), product("lw,lwb->lb", t, wf)
         return Sums(ff, jnp.sum(wf, 1), tf, jnp.sum(w, 1), jnp.sum(w * t, 1), jnp.sum(w * t * t, 1))
 
-    lines, width = block.index.shape
+    lines, width = block.places.shape
     parts = max(1, -(-lines * width * table.F.shape[-1] * chains // int(GATHERED_NUMBERS)))
-    inputs = (block.index, block.values, block.slots)
+    inputs = (block.places, block.values, block.slots)
     if parts == 1:
         return of_lines(inputs)
     each = lines // parts
@@ -134,7 +135,7 @@ def _library_sums(block: DeviceBlock, table: Table, weights: Array | None, chain
     sums = Sums(*(s.reshape(whole, *s.shape[2:]) for s in lax.map(of_lines, stacked)[:6]))
     if whole == lines:
         return sums
-    rest = of_lines((block.index[whole:], block.values[whole:], block.slots[whole:]))
+    rest = of_lines((block.places[whole:], block.values[whole:], block.slots[whole:]))
     return Sums(*(jnp.concatenate(pair) for pair in zip(sums[:6], rest[:6], strict=True)))
 
 
@@ -153,8 +154,8 @@ def residuals(lines: Lines, table: Table, own: Array, effect: Array) -> list[Arr
         a, r = own[first : first + rows], effect[first : first + rows]
         if block.pieces.size:
             a, r = a[block.pieces], r[block.pieces]
-        fitted = jnp.einsum("lwa,la->lw", table.F[block.index], a, precision="highest")
-        t = block.values.astype(fitted.dtype) + table.offset[block.index]
+        fitted = jnp.einsum("lwa,la->lw", table.F[block.places], a, precision="highest")
+        t = block.values.astype(fitted.dtype) + table.offset[block.places]
         found.append(t - fitted - r[:, None])
         first += rows
     return found

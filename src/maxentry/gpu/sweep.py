@@ -170,9 +170,11 @@ def run_sweeps(
 
     def body(t: Array, states: State) -> State:
         def one(state: State, *drawn: Array) -> State:
-            now = Chances(*(x[t] for x in drawn), coin=coins_of[t])
+            now = Chances._make([*(x[t] for x in drawn), coins_of[t]])
             return sweep(state, rows, cols, betas[t], hyper, now, setup)
 
-        return jax.vmap(one)(states, *chances[:-1])
+        after: State = jax.vmap(one)(states, *chances[:-1])
+        return after
 
-    return lax.fori_loop(0, n, body, states)
+    end: State = lax.fori_loop(0, n, body, states)
+    return end

@@ -132,7 +132,7 @@ def complete(
     progress: show a progress bar; by default on a terminal only.
     threads: the most threads to use; by default MAXENTRY_THREADS of the environment, or one for each processor.
     engine: "cpu", "gpu" (through JAX, which you install), or "auto", a GPU where there is one and the problem is
-        large. Both sample the same posterior, with other random numbers ("A GPU" in docs/large.md).
+        large. Both sample the same posterior, with other random numbers (docs/gpu.md).
     cluster: the scheduler of a Dask cluster ("tcp://host:8786", a `Client` or a `LocalCluster`), on whose workers the
         chains run, those of all ranks and folds that are compared as well. The draws are the same. Not with watch.
     """

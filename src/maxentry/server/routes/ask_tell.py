@@ -130,9 +130,8 @@ def _tell_file(
 ) -> schemas.FileReceiptResponse:
     table = tables.read(io.BytesIO(content), most=tables.MOST_CELLS)
     receipt = _tell(service, here, table, again, who, key)
-    return schemas.FileReceiptResponse(
-        **receipt.model_dump(), unused=find_unused(table, words=here.campaign.settings.words)
-    )
+    unused = find_unused(table, words=here.campaign.settings.words)
+    return schemas.FileReceiptResponse(**receipt.model_dump(), unused=unused, encoding=table.encoding)
 
 
 def tell_columns(lines: list[requests.TellLine], kind: Any) -> dict[str, list[Any]]:

@@ -5,6 +5,7 @@ import { h, put, toast } from "./dom.js";
 import { count, several } from "./format.js";
 
 const PREVIEWED = 8; // lines
+export const WESTERN = "windows-1252"; // the encoding of Excel's plain CSV
 const ROLES = { row: "row", col: "column", value: "value" };
 const NAMES = { row: ["row", "rows"], col: ["col", "column"], value: ["value", "values"] };
 
@@ -15,6 +16,9 @@ export async function readFile(file, sheet = "") {
 }
 
 const isNumber = (text) => text !== "" && Number.isFinite(Number(text));
+
+const LABELS = [/^((.+[ _.-])?id|(row|col(umn)?|user|item|movie|model|task)([ _.-]?id)?)$/i, /^.*[a-z]I[dD]$/]; // as in labels.py
+const WHOLE = /^[+-]?[0-9]+$/;
 
 /** Guess whether a table is long (a line for each measurement), and which columns have which role. */
 export function guess({ names, lines }) {
@@ -29,6 +33,8 @@ export function guess({ names, lines }) {
   const words = names.map((_, at) => at).filter((at) => share(at, (x) => x !== "" && !isNumber(x)) > 0.5);
   const figures = names.map((_, at) => at).filter((at) => ![se, ...Object.values(beside)].includes(at) && share(at, isNumber) > 0.5);
   if (repeated && words.length >= 2 && (figures.length || counted)) return { long: true, row: words[0], col: words[1], value: figures.at(-1) ?? -1 };
+  const named = names.length >= 3 && [0, 1].every((at) => LABELS.some((one) => one.test(names[at].trim())) && share(at, (x) => WHOLE.test(x)) === 1);
+  if (repeated && named && figures.includes(2)) return { long: true, row: 0, col: 1, value: 2 };
   return { long: false, row: 0, col: -1, value: -1 };
 }
 
@@ -104,7 +110,7 @@ export class Sheet {
   }
 
   draw() {
-    const { names, lines, sheets } = this.found;
+    const { names, lines, sheets, encoding } = this.found;
     const { long } = this.roles;
     const { rows, cols, values } = this.matrix;
     const shape = (text, on, wanted) => h("button", { type: "button", "aria-pressed": String(on), onclick: () => this.read(wanted) }, text);
@@ -118,6 +124,7 @@ export class Sheet {
       h("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "First lines of the file" }, h("table", { class: "figures" }, h("thead", {}, h("tr", {}, names.map(head))),
         h("tbody", {}, lines.slice(0, PREVIEWED).map((line) => h("tr", {}, line.map((text, at) => h("td", { class: role(at) }, text))))))),
       lines.length > PREVIEWED ? h("p", { class: "note" }, `and ${count(lines.length - PREVIEWED)} more lines`) : null,
+      encoding === WESTERN ? h("p", { class: "note" }, `Read as ${WESTERN}, since the file is not UTF-8: look at the labels.`) : null,
       this.unused.length ? h("p", { class: "note" }, `Not used: ${this.unused.join(", ")}.`) : null);
     this.changed();
   }
