@@ -6,6 +6,7 @@ import base64
 import errno
 import math
 import os
+import re
 import secrets
 import stat
 import struct
@@ -24,6 +25,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 THREADS_VARIABLE = "MAXENTRY_THREADS"
+
+
+# Bytes of other encodings: two of UTF-8, and rows of letters that Western European words do not have
+NOT_WESTERN = re.compile(rb"[\xc2\xc3][\x80-\xbf]|[\x80-\xff]{4}|[\x81\x8d\x8f\x90\x9d]")
+
+
+def decode_text(content: bytes) -> tuple[str, str]:
+    """Return the text of a file and its encoding: UTF-8, UTF-16 with its mark, else windows-1252, as Excel's "CSV" has.
+
+    Raise UnicodeDecodeError where it is none of them.
+    """
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return content.decode("utf-16"), "utf-16"
+    try:
+        return content.decode("utf-8-sig"), "utf-8"
+    except UnicodeDecodeError:
+        if NOT_WESTERN.search(content):
+            raise
+        return content.decode("cp1252"), "windows-1252"
 
 
 @contextmanager

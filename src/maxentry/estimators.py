@@ -26,6 +26,7 @@ from maxentry.cells import Words, read_cells
 from maxentry.completion import Completion, nuclear_norm
 from maxentry.completion.result import fold_in as fold_in_completion
 from maxentry.errors import DataError, MissingDependencyError, ParameterError, is_whole
+from maxentry.labels import name_long
 from maxentry.model.likelihood import DataKind, Noise, kind_words
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations, find_kind
@@ -90,6 +91,12 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
             raise DataError(
                 f"{type(self).__name__} expected a dense array or frame with NaN where missing, got a sparse matrix; "
                 "use maxentry.complete for those (unstored is missing there)"
+            )
+        if reset and frames.is_frame(X) and (long := name_long(X, quiet=True)):
+            index, columns, cells = map(repr, long.values())
+            raise DataError(
+                f"{type(self).__name__} expected one line a row, got a long frame, one measurement a line. Use "
+                f"maxentry.complete for it, or pivot it: X.pivot(index={index}, columns={columns}, values={cells})."
             )
         ends, text = None, _text_cells(X)
         if text is not None:

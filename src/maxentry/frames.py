@@ -104,23 +104,11 @@ BESIDE = {name: (name,) for name in ("low", "high", "successes", "trials")} | {"
 COUNTS = ("successes", "trials")
 COUNTED = "expected a column of values, got successes and trials, which need kind='yes/no' (--kind yes/no)."
 PREDICTED = ("mean", "gain")  # a plate has an sd beside these: that of a prediction
-OWN = {
-    *PREDICTED,
-    "id",
-    "well",
-    "number",
-    "told_at",
-    "who",
-    "corrected",
-    "sd",
-    "cost",
-    "status",
-    "reason",
-    "asked_at",
+OWN = {*PREDICTED, "told_at", "asked_at"} | {
+    *("id", "well", "number", "who", "corrected", "sd", "cost", "status", "reason")
 }
 OWN_BY_ID = {
-    "mean",
-    "gain",
+    *PREDICTED,
     "told_at",
     "asked_at",
 }  # beside an id, one of them says that maxentry wrote the table
@@ -206,6 +194,11 @@ class FrameTable(NamedTuple):
     index: Any
     across: Hashable = None  # the name of pandas' columns
     counted: bool = False  # the columns are pandas' default ones, 0, 1, ...
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the index labels the rows, and does not only count them."""
+        return self.index is not None and (self.index.dtype.kind not in "iu" or self.index.name is not None)
 
     def position(self, name: Hashable) -> int:
         """The position of the one column of this name."""
@@ -400,9 +393,7 @@ def to_cells(series: Any) -> NDArray[Any]:
 
 
 def _label_column(table: FrameTable) -> int | None:
-    index = table.index
-    own_index = index is not None and (index.dtype.kind not in "iu" or index.name is not None)
-    if own_index or not table.names or len(table.names) == 1:
+    if len(table.names) < 2 or table.has_labels:
         return None
     if table.names[0] in ("row", *UNNAMED):
         return 0

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
+import re
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
+from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +32,9 @@ from maxentry.frames import (
     is_number,
     is_sequence,
     object_array,
+    open_frame,
     read_wide,
+    to_cells,
     to_float,
     to_list,
 )
@@ -518,3 +522,76 @@ def _places(labels: Sequence[Hashable] | None, n: int, axis: Axis, what: str) ->
         twice = next(axis.show(place) for place in places if places.count(place) > 1)
         raise ParameterError(f"expected every {axis.name} label once in the {what}, got {twice} twice.")
     return places
+
+
+# Columns of labels: a long table under other names
+
+LABELS = re.compile(r"(?i:(.+[ _.-])?id|(row|col(umn)?|user|item|movie|model|task)([ _.-]?id)?)|.*[a-z]I[dD]")
+LOOK_AT = 10_000  # lines of a table
+
+
+def name_long(frame: Any, *, quiet: bool = False) -> dict[str, Hashable]:
+    """Return the names of row, col and value of a frame that is plainly long, and say so; nothing for any other.
+
+    Where it is numbers throughout and only their pattern is that of a long one, say that it is read as a matrix.
+    """
+    with foreign_code("a frame", frame):
+        names, columns = _first_columns(frame)
+    if not columns:
+        return {}
+    roles = dict(zip(("row", "col", "value"), names, strict=True))
+    given = ", ".join(f"{role}={name!r}" for role, name in roles.items())
+    long = looks_long(names, columns)
+    if long and not quiet:
+        warn(
+            f"the frame was read as a long table: {given}. With these names given, this is not said.",
+            stacklevel=3,
+        )
+    elif not quiet and _are_pairs(*columns):
+        labels = f"{names[0]!r} and {names[1]!r} look like labels of rows and columns"
+        warn(
+            f"the frame was read as a matrix, though {labels}. If each line is one measurement, say {given}.",
+            stacklevel=3,
+        )
+    return roles if long else {}
+
+
+def _first_columns(frame: Any) -> tuple[tuple[Hashable, ...], list[NDArray[Any]]]:
+    """Return the names and some cells of the first three columns; nothing where the frame labels its rows."""
+    table = open_frame(frame)
+    if len(table.names) < 3 or table.has_labels:
+        return (), []
+    return tuple(table.names[:3]), [to_cells(table.column(j)[:LOOK_AT]) for j in range(3)]
+
+
+def looks_long(names: Sequence[Hashable], columns: Sequence[Sequence[Any] | NDArray[Any]]) -> bool:
+    """Whether the first three columns are labels of rows, labels of columns, and values, one measurement a line.
+
+    Labels are words, or whole numbers under a name for labels (user, movieId); those of rows repeat themselves.
+    """
+    if len(columns) < 3:
+        return False
+    rows, cols, values = (cells[:LOOK_AT] for cells in columns[:3])
+    labelled = all(_are_labels(name, cells) for name, cells in zip(names, (rows, cols), strict=False))
+    return labelled and len({*rows}) < len(rows) and not any(map(is_word, values))
+
+
+def is_word(cell: Any) -> bool:
+    """Whether it is text that begins neither like a number nor like a limit."""
+    return isinstance(cell, str) and not cell.strip()[:1].isdigit() and cell.strip()[:1] not in "<>≤≥+-.,="
+
+
+def _are_labels(name: Hashable, cells: Iterable[Any]) -> bool:
+    if all(map(is_word, cells)):
+        return True
+    named = isinstance(name, str) and LABELS.fullmatch(name.strip()) is not None
+    return named and all(isinstance(x, str) or (to_float(x) or 0.5).is_integer() or x == 0 for x in cells)
+
+
+def _are_pairs(rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> bool:
+    """Whether two columns hold whole numbers, each at least twice on average, and no pair of them twice."""
+    if rows.size < 20 or any(x.dtype == object or np.isnan(x).any() for x in (rows, cols, values)):
+        return False
+    whole = bool((rows == np.floor(rows)).all() and (cols == np.floor(cols)).all())
+    few = max(np.unique(rows).size, np.unique(cols).size) <= rows.size // 2
+    return whole and few and np.unique(np.stack([rows, cols]), axis=1).shape[1] == rows.size

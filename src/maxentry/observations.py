@@ -41,6 +41,7 @@ from maxentry.labels import (
     floats,
     is_matrix,
     is_sparse,
+    name_long,
     numbered_rows,
     place,
     positions_or_labels,
@@ -82,9 +83,7 @@ class Observations:
     frame_kind: str | None = None
     row_name: Hashable = None  # the frame's names of rows and columns
     col_name: Hashable = None
-    low: NDArray[np.float64] | None = (
-        None  # ends of what was measured, low <= high; None: all are plain values
-    )
+    low: NDArray[np.float64] | None = None  # ends of what was measured; None: all are plain values
     high: NDArray[np.float64] | None = None
     se: NDArray[np.float64] | None = None  # standard errors, 0 where none is given; None: none is given
 
@@ -141,7 +140,8 @@ class Observations:
         """Build observations from Observations, an array, scipy.sparse, a frame or a tuple (rows, cols, values).
 
         A pair of matrices (lower, upper) holds the ends of what was measured; see `from_limits`.
-        A frame is read as long if row=, col= or value= is given or its columns have these names, and as wide otherwise.
+        A frame is read as long if row=, col= or value= is given, if its columns have these names, or (with a warning)
+        if it is plainly long under others, like user, item, rating; and as wide otherwise.
         Cells of text may be limits and ranges, like `<0.5`, `>100` and `0.5..0.7`.
 
         se: standard errors: for a long frame the name of their column (by default se, sem or sd), for an array or a
@@ -150,8 +150,7 @@ class Observations:
         """
         labels = {"row_labels": row_labels, "col_labels": col_labels}
         names = {"row": row, "col": col, "value": value}
-        options: dict[str, Any] = {"shape": shape, "row_column": row_column} | labels | names
-        options |= {"se": se}
+        options: dict[str, Any] = {"shape": shape, "row_column": row_column} | labels | names | {"se": se}
         options = {name: option for name, option in options.items() if option is not None}
         if isinstance(data, Observations):
             _check_options(options, "Observations")
@@ -167,6 +166,8 @@ class Observations:
             return cls.from_sparse(data, **options)
         if not isinstance(data, (np.ndarray, list, tuple)) and frames.is_frame(data):
             long = row_column is None and frames.is_long(data)
+            if not (long or options):
+                options = name_long(data)
             matrix = se is not None and (is_matrix(se) or frames.is_frame(se))
             if options.keys() & {*names} or long or (se is not None and not matrix):
                 _check_options(options, "a long frame", *names, *labels, "se")
@@ -385,8 +386,7 @@ class Observations:
         beside = (None if x is None else x[at] for x in (low, high, errors))
         names: dict[str, Any] = dict(zip(("frame_kind", "row_name", "col_name"), frame, strict=False))
         names |= dict(zip(("low", "high", "se"), beside, strict=True))
-        labels = axes[0].labels, axes[1].labels
-        return cls(matrix.shape, rows, cols, matrix[at], *labels, **names)  # type: ignore[arg-type]
+        return cls(matrix.shape, rows, cols, matrix[at], axes[0].labels, axes[1].labels, **names)  # type: ignore[arg-type]
 
     # Properties
 
@@ -542,6 +542,8 @@ def find_kind(
     if kind is not None:
         return kind, frames.find_levels(data, value, row_column) if in_frame else None
     if in_frame:
+        if value is None and row_column is None:
+            value = name_long(data, quiet=True).get("value")
         flags = frames.has_flags(data, value, row_column)
     else:
         values = data[2] if isinstance(data, tuple) and len(data) == 3 else data

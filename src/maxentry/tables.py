@@ -14,7 +14,7 @@ import warnings
 import zipfile
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib.util import find_spec
 from os import PathLike, fspath
@@ -23,7 +23,7 @@ from types import SimpleNamespace
 from typing import Any, BinaryIO, Literal
 from xml.parsers import expat
 
-from maxentry._io import open_output
+from maxentry._io import decode_text, open_output
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
 from maxentry.wording import as_text, show
 
@@ -36,6 +36,7 @@ MOST_CELLS = 5_000_000  # of a sheet, or of a Parquet file of less than MOST_CEL
 MOST_ELEMENTS = 1_000_000  # of the XML of a line of a sheet; ten times as many of its texts
 LARGEST_WORKBOOK = 2**28  # bytes, unpacked
 PARQUET_MAGIC = b"PAR1"
+WESTERN = "windows-1252"
 
 # Whether "1,5" is a number, and whether "1,234" is; only: other cells have decimal commas, so "1.234" is no number
 DecimalComma = Literal["never", "unambiguous", "always", "only"]
@@ -66,6 +67,7 @@ class Table:
     lines: list[int] | None = None  # the line of the file that each line of the table starts in
     decimal_comma: DecimalComma = "never"
     unread: tuple[str, ...] = ()  # other sheets of the workbook
+    encoding: str | None = None  # of a file of text
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, list[Any]], *names: str) -> Table:
@@ -194,7 +196,8 @@ def _from_bytes(content: bytes, source: str, form: Format | None, sheet: str | N
         raise DataError(f"{source or 'the stream'} has no sheets: --sheet is for Excel files (.xlsx).")
     if form is Format.parquet or content[:4] == PARQUET_MAGIC:
         return _from_parquet(content, source, most)
-    return _from_text(decode(content, source), source, _separator(form))
+    text, encoding = decode(content, source)
+    return replace(_from_text(text, source, _separator(form)), encoding=encoding)
 
 
 def _frame_columns(frame: Any) -> dict[Any, list[Any]]:
@@ -215,17 +218,18 @@ _COMMA_NUMBER = re.compile(r"\s*[<>≤≥=]*\s*[+-]?\d*,\d+\s*")
 _DECIMAL_COMMA: dict[str, DecimalComma] = {";": "always", "\t": "unambiguous"}
 
 
-def decode(content: bytes, source: str) -> str:
-    """The text of a file: UTF-8, with or without Excel's mark, or UTF-16 with one."""
-    wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+def decode(content: bytes, source: str) -> tuple[str, str]:
+    """The text of a file and its encoding (see `decode_text`), with a warning where that is windows-1252."""
     try:
-        text = content.decode("utf-16" if wide else "utf-8-sig")
+        text, encoding = decode_text(content)
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise DataError(f"{_place(source, line)}: not UTF-8. In Excel, save as 'CSV UTF-8'.") from None
     if "\x00" in text:
         raise DataError(f"{source or 'the stream'} is not a CSV, Excel or Parquet file.")
-    return text
+    if encoding == WESTERN:
+        warnings.warn(f"{source or 'the stream'}: read as {WESTERN}, since it is not UTF-8.", stacklevel=2)
+    return text, encoding
 
 
 def _from_text(text: str, source: str, separator: str | None) -> Table:
@@ -579,14 +583,6 @@ def cell_text(cell: Any, decimal: str = ".") -> str:
     if cell is None or cell != cell:
         return ""
     return repr(cell).removesuffix(".0").replace(".", decimal) if isinstance(cell, float) else str(cell)
-
-
-_POINT = re.compile(r"(?<=\d)\.(?=\d)")
-
-
-def use_comma(cell: Any) -> Any:
-    """Return a limit or a range (`<0.5`, `0.5..0.7`) with decimal commas; anything but text as it is."""
-    return _POINT.sub(",", cell) if isinstance(cell, str) else cell
 
 
 def _csv_text(cell: Any, decimal: str) -> str:

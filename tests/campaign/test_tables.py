@@ -174,7 +174,7 @@ def test_a_plate_with_a_mistake_is_refused_whole(
 
 def test_files_that_cannot_be_read_are_named(asked: Campaign, tmp_path: Path) -> None:
     latin = tmp_path / "latin.csv"
-    latin.write_bytes("id,value\n1,ä".encode("latin-1"))
+    latin.write_bytes(b"id,value\n1,\x81")
     with pytest.raises(DataError, match="CSV UTF-8"):
         asked.tell(latin)
     with pytest.raises(DataError, match="does not exist"):

@@ -64,10 +64,44 @@ def test_a_long_table_with_other_names_is_told_how_to_be_read() -> None:
     said = refused("new", "lab", "--from", "runs.csv")
     assert "pass --names ligand,substrate,yield." in said
     assert answer("new", "lab", "--from", "runs.csv", "--names", "ligand,substrate,yield")["told"] == 3
-    Path("twice.csv").write_text("ligand,substrate,yield\nL1,S1,1.5\nL1,S2,2\n")
+    Path("twice.csv").write_text("ligand,S1,S2\nL1,1,1.5\nL1,2,2\n")
     assert "pass --names ROW,COL,VALUE" in refused("new", "x", "--from", "twice.csv")
     Path("wide.csv").write_text("ligand,S1,S2\nL1,abc,2\nL2,3,4\n")
     assert "--names" not in refused("new", "x", "--from", "wide.csv")
+
+
+@pytest.mark.parametrize(
+    ("first", "lines"),
+    [
+        ("ligand,substrate,yield", "L1,S1,1.5\nL1,S2,<0.5\nL2,S1,3\n"),
+        ("userId,movieId,rating,timestamp", "1,31,2.5,126\n1,40,3,127\n7,31,4,128\n"),
+    ],
+    ids=["words", "numbers"],
+)
+def test_a_plainly_long_table_is_read_as_one_and_said(first: str, lines: str) -> None:
+    Path("runs.csv").write_text(f"{first}\n{lines}")
+    new = good("new", "lab", "--from", "runs.csv")
+    three = ", ".join(first.split(",")[:3])
+    assert f"runs.csv: read as a long table, one measurement a line: {three}." in new.stderr
+    assert (answer("status")["rows"], answer("status")["cols"], answer("status")["told"]) == (2, 2, 3)
+    row, col = lines.splitlines()[-1].split(",")[0], lines.splitlines()[1].split(",")[1]
+    Path("more.csv").write_text(
+        f"{first}\n{row},{col},5,9\n{row},{col},5,9\n".replace(",9", ",9" * first.count(",t"))
+    )
+    assert answer("tell", "more.csv")["told"] == 1
+
+
+def test_a_plain_csv_of_a_western_excel_is_read_and_said_once() -> None:
+    Path("ausbeute.csv").write_bytes("Säure;Öl;Wasser\nBenzoë;1,5;\nEssig;<0,5;2\n".encode("cp1252"))
+    new = good("new", "lab", "--from", "ausbeute.csv", "--seed", "1")
+    assert new.stderr.count("ausbeute.csv: read as windows-1252, since it is not UTF-8.") == 1
+    Path("neu.txt").write_bytes("Glühwein\n".encode("cp1252"))
+    assert "neu.txt: read as windows-1252" in good("add-cols", "neu.txt").stderr
+    Path("more.csv").write_bytes("row;col;value\nBenzoë;Glühwein;3,5\n".encode("cp1252"))
+    told = good("tell", "more.csv")
+    assert "1 value told." in told.stderr
+    assert told.stderr.count("windows-1252") == 1
+    assert "Benzoë" in good("export").stdout
 
 
 def test_rows_and_columns_are_removed() -> None:

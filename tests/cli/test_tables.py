@@ -68,7 +68,9 @@ def test_tabs_by_name_or_by_wish() -> None:
             "0.5..0.7.",
         ),
         (b'a,b\n1,"2\n3,4\n', "data.csv, line 3: not valid CSV: unexpected end of data."),
-        (b"a,b\n1,2\n3,\xb5\n", "data.csv, line 3: not UTF-8. In Excel, save as 'CSV UTF-8'."),
+        (b"a,b\n1,2\n3,\x81\n", "data.csv, line 3: not UTF-8. In Excel, save as 'CSV UTF-8'."),
+        (b"a,b\n1,2\n3,\xc3\xa4\xfc\n", "data.csv, line 3: not UTF-8."),  # UTF-8 with a damage
+        ("a,b\n1,2\n\u043c\u0435\u0434\u044c,3\n".encode("cp1251"), "data.csv, line 3: not UTF-8."),
         (b"PK\x03\x04\x00\x00", "data.csv is not an Excel file that can be read: File is not a zip file."),
         (b"PAR1 and then rubbish", "data.csv is not a Parquet file"),
     ],
@@ -77,6 +79,20 @@ def test_what_is_no_table_is_refused(content: bytes, sentence: str) -> None:
     with pytest.raises(DataError) as caught:
         table_of(content)
     assert str(caught.value).startswith(sentence)
+
+
+def test_the_plain_csv_of_a_western_excel_is_read_and_said() -> None:
+    text = "Säure;Größe\nweiß – 5 µm;1,5\n"
+    with pytest.warns(UserWarning, match=r"^data\.csv: read as windows-1252, since it is not UTF-8\.$"):
+        western = table_of(text.encode("cp1252"))
+    same = table_of(text.encode("utf-8-sig"))
+    assert (
+        (western.names, western.columns)
+        == (same.names, same.columns)
+        == (["Säure", "Größe"], [["weiß – 5 µm"], ["1,5"]])
+    )
+    assert (western.encoding, same.encoding) == ("windows-1252", "utf-8")
+    assert table_of(text.encode("utf-16")).encoding == "utf-16"
 
 
 def test_what_cannot_be_read_is_refused() -> None:

@@ -62,6 +62,19 @@ def test_the_error_before_and_after_a_save(lab: Any, reader: Reader) -> None:
     expect(changed).to_contain_text("New answer: Best for S")
 
 
+def test_it_never_asks_for_more_entries_than_there_are(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, told=34)
+    page = reader(lab.url).tab(address(path))
+    fitted(page)
+    expect(page.get_by_label("How many")).to_have_value("8")
+    expect(page.locator("#do")).to_have_text("Ask for 1 entry")
+    expect(page.locator("#step")).to_have_text(
+        re.compile(r"^Ask for the last entry[:.]|You can stop here\.$")
+    )
+    page.locator("#do").click()
+    expect(page.locator("#step")).to_have_text("Measure the 1 pending entry, then enter the values.")
+
+
 def test_where_the_budget_is_spent_the_button_rests_and_says_why(lab: Any, reader: Reader) -> None:
     path = campaign(lab, told=6, budget=6)
     page = reader(lab.url).tab(address(path))

@@ -10,6 +10,7 @@ from tests.campaign.stand_ins import Clock
 from tests.pages import Reader
 from tests.plots.examples import asked
 
+from maxentry import plots
 from maxentry.campaign.campaign import Campaign
 from maxentry.errors import MissingDependencyError
 from maxentry.plots import report
@@ -40,6 +41,12 @@ def check_self_contained(text: str) -> Reader:
     assert not {"link", "iframe", "object", "base"} & page.tags
     assert "@import" not in text
     return page
+
+
+def drawings(text: str) -> list[str]:
+    """The figures of a page without names and labels of their own, so that the same picture is the same text."""
+    found = re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL)
+    return [re.sub(r'(id|aria-label)="[^"]*"|#[\w-]+', "", figure) for figure in found]
 
 
 def evil() -> Campaign:
@@ -139,9 +146,25 @@ def test_a_library_that_is_not_installed_is_named_before_any_fit(
         report.render_report(asked(), points=0, interactive=interactive)
 
 
+def test_the_same_figure_twice_would_be_found() -> None:
+    campaign = asked()
+    one, other, another = (
+        report._draw_static(plot.record, name)
+        for plot, name in (
+            (plots.mean(campaign), "f1"),
+            (plots.mean(campaign), "f2"),
+            (plots.sd(campaign), "f3"),
+        )
+    )
+    assert one != other
+    assert len(drawings(one + other + another)) == 3
+    assert len(set(drawings(one + other + another))) == 2
+
+
 @pytest.mark.parametrize(
     ("goal", "said"),
     [
+        ("fill", "The answer: the completed table"),
         ("best per row", "Best for 0: "),
         ("rank columns", "Best column by average"),
         ("threshold 0.5", "probably above"),
@@ -156,8 +179,11 @@ def test_the_answer_comes_first(goal: str, said: str) -> None:
     campaign.tell(row=[rows[k] for k in i], col=[cols[k] for k in j], value=truth()[i, j].tolist())
     page = report.render_report(campaign, n=2, points=0)
     check_self_contained(page)
-    assert headings(page)[:3] == [f"The answer: {goal}", "How sure", "What to measure next"]
+    named = "the completed table" if goal == "fill" else goal
+    assert headings(page)[:3] == [f"The answer: {named}", "How sure", "What to measure next"]
     assert said in page
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", page)
     assert len(captions) == len(set(captions))
+    shown = drawings(page)
+    assert len(shown) == len(set(shown)) > len(captions)
     assert captions[-4:] == ["R-hat", "Singular values", "Traces", "Coherence"]

@@ -12,12 +12,14 @@ from tests.server.live import begin, serving
 BYTES = {"Content-Type": "application/octet-stream"}
 
 
+@pytest.mark.filterwarnings("ignore:.*read as windows-1252")
 @pytest.mark.parametrize(
     ("content", "names", "lines"),
     [
         (b"a;b\nx;1,5\ny;<0,5\nz;0,5..0,7\n", ["a", "b"], [["x", "1.5"], ["y", "<0.5"], ["z", "0.5..0.7"]]),
         (b'a,b\n"x, y",1.5\n\'=1+1,\n', ["a", "b"], [["x, y", "1.5"], ["=1+1", ""]]),
         ("\ufeffa\tb\nä\t2,5\n".encode(), ["a", "b"], [["ä", "2.5"]]),
+        ("Größe;b\nä;2,5\n".encode("cp1252"), ["Größe", "b"], [["ä", "2.5"]]),
     ],
 )
 def test_a_table_is_read_with_decimal_points(
@@ -29,6 +31,20 @@ def test_a_table_is_read_with_decimal_points(
         found = answer.json()
         assert (found["names"], found["lines"], found["sheets"]) == (names, lines, [])
         assert client.get("/campaigns").json()["total"] == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*read as windows-1252")
+def test_the_encoding_of_a_file_is_said() -> None:
+    texts = {name: "row;col;value\nä;x;2,5\n".encode(name) for name in ("utf-8", "utf-16", "windows-1252")}
+    with serving() as client:
+        path = begin(client, rows=["ä", "b"], cols=["x", "y"])
+        for name, content in texts.items():
+            assert client.post("/tables", content=content, headers=BYTES).json()["encoding"] == name
+            told = client.post(
+                f"{path}/tell/csv", content=content, headers={"Content-Type": "text/csv"}
+            ).json()
+            assert told["encoding"] == name
+            assert told["told"] + told["known"] == 1
 
 
 def test_labels_stay_as_they_are_written() -> None:

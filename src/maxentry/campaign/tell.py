@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 from warnings import warn
@@ -24,7 +25,7 @@ from maxentry.campaign.state import State
 from maxentry.cells import Reading, Words
 from maxentry.errors import CampaignError, DataError, MaxentryError, ParameterError, is_whole
 from maxentry.frames import is_sequence, to_list
-from maxentry.labels import check_labels, label_columns, place
+from maxentry.labels import check_labels, label_columns, looks_long, place
 from maxentry.tables import DecimalComma, Table
 from maxentry.wording import as_text, show
 
@@ -53,9 +54,8 @@ def correct(
         if error is not None:
             raise DataError("expected a value with its standard error, got the standard error alone.")
         return ([], None) if old.struck else ([Corrected(old.number, None, as_text(reason))], None)
-    reading = cells.check_reading(
-        Reading(*statement, (old.se or 0.0) if error is None else error), "the correction"
-    )
+    spread = (old.se or 0.0) if error is None else error
+    reading = cells.check_reading(Reading(*statement, spread), "the correction")
     name = place(state.row_axis, old.row, state.col_axis, old.col)
     state.settings.check_value(statement.value if reading.is_plain else reading, name)
     if not old.struck and reading == (old.reading or Reading(old.value, old.value)):
@@ -293,7 +293,9 @@ def lines_from_table(
     status and reason; of yes and no successes and trials in place of value. A table with none of these is a wide one.
     """
     table = tables.read(data)
-    if se is None and _is_wide(table):
+    if _is_wide(table) and looks_long(table.names, table.columns):
+        table = replace(table, names=["row", "col", "value", *table.names[3:]])
+    elif se is None and _is_wide(table):
         own_labels = not isinstance(data, Mapping) and frames.is_frame(data)
         return _lines_from_wide(Table(*label_columns(data)) if own_labels else table, words, flags)
     places = _find_columns(table, se, words)
@@ -348,8 +350,7 @@ def _read(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | 
     counts = (sum(r.low > 0 for r in readings), len(readings)) if len(readings) > 1 else None
     if failed and reading is not None:
         raise DataError(f"expected a value or a failure in {where}, got both: {reading} and failed.")
-    if reading is not None and reading.is_plain:
-        reading = None
+    reading = None if reading is None or reading.is_plain else reading
     row, col = (None if cells.lower_text(cell.get(side)) == "" else cell[side] for side in ("row", "col"))
     reason = "" if cells.is_empty(cell.get("reason")) else as_text(cell["reason"]).strip()
     id = cells.parse_id(cell.get("id"), where)

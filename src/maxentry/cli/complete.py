@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +27,7 @@ FACTS = (
     "shape, n_observed, at_limit, kind, levels, rank, rank_weights, noise_sd, transform, scales, converged, advice, "
     "interrupted"
 )
+POINT = re.compile(r"(?<=\d)\.(?=\d)")  # of a decimal number
 LONG = "row, col, mean, sd, low, high, new_low, new_high, observed"
 GRADED = "for yes/no and grades also most_likely and the probability of each, p_…"
 LARGEST = 20_000_000  # lines of a long table
@@ -163,8 +165,11 @@ def export(
 
 def _use_commas(columns: dict[str, list[Any]], wide: bool) -> dict[str, list[Any]]:
     """Return what was exported with decimal commas in its limits; numbers get theirs when they are written."""
-    cells = list(columns)[1:] if wide else ["value"]
-    return columns | {name: [tables.use_comma(cell) for cell in columns[name]] for name in cells}
+    limits = list(columns)[1:] if wide else ["value"]
+    commas = {
+        name: [POINT.sub(",", x) if isinstance(x, str) else x for x in columns[name]] for name in limits
+    }
+    return columns | commas
 
 
 @commands.command(rich_help_panel="Results", epilog="JSON: campaign, output, bytes.")
@@ -229,6 +234,8 @@ def report(
         "effort",
         "engine",
         "seed",
+        "row_features",
+        "col_features",
     ),
     defaults=True,
 )
@@ -247,6 +254,7 @@ def complete(
     names: options.Names = None,
     se: options.StandardError = None,
     sheet: options.Sheet = None,
+    categories: options.Categories = None,
     save: options.Save = None,
     force: options.Force = False,
     verbose: options.Verbose = False,
@@ -270,6 +278,7 @@ def complete(
     matrix = inputs.read_matrix(data, names, se, words, sheet)
     if matrix.flags and not options.is_given(context, "kind"):
         settings["kind"] = inputs.take_for_yes_no(data)
+    inputs.read_all_features(settings, matrix.row_labels, matrix.col_labels, categories)
     observations = Observations.from_triples(**matrix.triples())
     with output.show_warnings():
         completed = run_complete(observations, cluster=cluster, **settings)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from maxentry import frames, tables
 from maxentry.cells import (
     YES_NO,
@@ -21,9 +23,10 @@ from maxentry.cells import (
     parse_measurement,
     parse_number,
 )
-from maxentry.cli.output import STD, warn
+from maxentry.cli.options import split_list
+from maxentry.cli.output import STD, show_warnings, warn
 from maxentry.errors import DataError, LabelError
-from maxentry.labels import Axis, label_text
+from maxentry.labels import Axis, is_word, label_text, looks_long
 from maxentry.tables import DecimalComma, Format, Table
 
 if TYPE_CHECKING:
@@ -38,9 +41,9 @@ LONGEST_HINT = 60  # characters of the names that a hint repeats
 
 def read_table(path: str, form: Format | None = None, sheet: str | None = None) -> Table:
     """Read a table from a file or from stdin."""
-    if path == STD:
-        return tables.read(sys.stdin.buffer, form, source="standard input", sheet=sheet)
-    return tables.read(path, form, sheet=sheet)
+    data, source = (sys.stdin.buffer, "standard input") if path == STD else (path, "")
+    with show_warnings():
+        return tables.read(data, form, source, sheet)
 
 
 # Measurements: a long table (row, col, value), or a wide one (a matrix with holes)
@@ -149,16 +152,19 @@ def parse_matrix(
     """
     labelled = table.role("row") is not None and table.role("col") is not None
     long = labelled and any(table.role(name) is not None for name in ("value", "low", "high", *frames.COUNTS))
+    if names is None and not long and looks_long(table.names, table.columns):
+        warn(f"{table.source}: read as a long table, one measurement a line: {', '.join(table.names[:3])}.")
+        return _parse_long(table, tuple(table.names[:3]), se, words)
     if names is None and not long:
         if se is not None:
             raise DataError(
                 f"{table.source}: expected a long table with --se, got a matrix (or pass --names)."
             )
         return _parse_wide(table, words)
-    return _parse_long(table, names, se, words)
+    return _parse_long(table, None if names is None else split_names(names), se, words)
 
 
-def _parse_long(table: Table, names: str | None, se: str | None, words: Words | None) -> Matrix:
+def _parse_long(table: Table, names: tuple[str, ...] | None, se: str | None, words: Words | None) -> Matrix:
     """One line per measurement; a line with an empty value only names its labels."""
     at, titles = _long_columns(table, names, se, words)
     rows, cols = ([label_text(label) for label in table.columns[at[side]]] for side in ("row", "col"))
@@ -184,11 +190,11 @@ def _parse_long(table: Table, names: str | None, se: str | None, words: Words | 
 
 
 def _long_columns(
-    table: Table, names: str | None, se: str | None, words: Words | None
+    table: Table, names: tuple[str, ...] | None, se: str | None, words: Words | None
 ) -> tuple[dict[str, int], dict[str, str]]:
     """The positions of the columns of a long table by role, and their names."""
     at: dict[str, int] = {}
-    wanted = ("row", "col", "value") if names is None else split_names(names)
+    wanted = names or ("row", "col", "value")
     for role, name in zip(("row", "col", "value"), wanted, strict=True):
         place = table.role_place(name) if names is None else table.place(name.lower())
         if place is not None:
@@ -259,15 +265,11 @@ def _are_flags(columns: Iterable[Sequence[Any]]) -> bool:
 
 def _hint_names(table: Table) -> str:
     """How to read a table as a long one, where its second column is text that labels columns, not measurements."""
-    if len(table.names) < 3 or not all(isinstance(x, str) and _is_word(x) for x in table.columns[1]):
+    if len(table.names) < 3 or not all(map(is_word, table.columns[1])):
         return ""
     names = ",".join(table.names[:3])
     wanted = names if len(names) < LONGEST_HINT and " " not in names else "ROW,COL,VALUE"
     return f" If this is a long table (one measurement per line), pass --names {wanted}."
-
-
-def _is_word(text: str) -> bool:
-    return not text.strip()[:1].isdigit() and text.strip()[:1] not in "<>≤≥+-.,="
 
 
 def _is_fraction(label: str) -> bool:
@@ -315,7 +317,8 @@ def read_labels(path: str) -> list[str]:
         path, _, wanted = path.rpartition(":")
     if wanted is None and Path(path).suffix.lower() not in TABLE_ENDINGS:
         content = sys.stdin.buffer.read() if path == STD else tables.read_bytes(path)
-        text = tables.decode(content, "standard input" if path == STD else path)
+        with show_warnings():
+            text, _ = tables.decode(content, "standard input" if path == STD else path)
         return [line.strip() for line in text.splitlines() if line.strip()]
     table = read_table(path)
     cells = table.columns[0] if wanted is None else table.column(wanted.strip().lower())
@@ -360,6 +363,20 @@ def read_features(
     for note in features.notes:
         warn(f"{table.source}: {note}")
     return features.table
+
+
+def read_all_features(
+    settings: dict[str, Any], rows: Sequence[Hashable], cols: Sequence[Hashable], categories: str | None
+) -> None:
+    """Put the features in the place of the names of their files, and refuse a category that no file has."""
+    words, found = split_list(categories), set[str]()
+    for name, labels, side in (("row_features", rows, "row"), ("col_features", cols, "column")):
+        if name in settings:
+            settings[name] = read_features(settings[name], labels, side, words)
+            found.update(settings[name].categories)
+    if strange := [word for word in words if word not in found]:
+        wanted = "columns of --row-features or --col-features"
+        raise typer.BadParameter(f"expected {wanted}, got {strange[0]!r}.", param_hint="--categories")
 
 
 def read_feature_labels(path: str | None, side: str) -> list[str]:

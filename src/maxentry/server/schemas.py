@@ -22,6 +22,7 @@ Name = Annotated[Label, BeforeValidator(lambda label: (encode((label,)) or ())[0
 Number = float | None  # NaN and infinity are written as null
 Time = Annotated[str, BeforeValidator(lambda x: x.isoformat() if isinstance(x, dt.datetime) else x)]
 Item = TypeVar("Item")
+ENCODING = "Of a file of text: utf-8, utf-16 or windows-1252; null of any other."
 SUMMARY = ("name", "rows", "cols", "told", "pending", "available", "events", "changed_at")
 
 
@@ -151,9 +152,10 @@ class ReceiptResponse(_response(Receipt)):  # type: ignore[misc]
 
 
 class FileReceiptResponse(ReceiptResponse):
-    """The same for a file, and the names of its columns that were not used."""
+    """The same for a file, the names of its columns that were not used, and how its text was read."""
 
     unused: list[str]
+    encoding: str | None = Field(None, description=ENCODING)
 
 
 class VersionResponse(ResponseBody):
@@ -341,6 +343,7 @@ class TableResponse(ResponseBody):
     sheets: list[str] = Field(
         [], description="Of an Excel file; the first with a table is read, or the one named."
     )
+    encoding: str | None = Field(None, description=ENCODING)
 
 
 class AccessResponse(ResponseBody):

@@ -68,6 +68,7 @@ def _read_table(content: bytes, sheet: str | None) -> schemas.TableResponse:
         lines=lines,
         written=None if written == lines else written,
         sheets=tables.sheet_names(content),
+        encoding=table.encoding,
     )
 
 

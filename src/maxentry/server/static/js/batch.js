@@ -7,6 +7,7 @@ import { Draft } from "./draft.js";
 import { count, label, several } from "./format.js";
 import { Line } from "./line.js";
 import { showPreview } from "./preview.js";
+import { WESTERN } from "./sheet.js";
 
 const FIRST = 24; // entries of the first batch, at most
 
@@ -174,7 +175,8 @@ export class Batch {
   received(receipt, lines) {
     const parts = [[receipt.told, `value${receipt.told === 1 ? "" : "s"} saved`], [receipt.failed, "failed"], [receipt.known, "known already"], [receipt.awaited, "still awaited"]];
     const unused = receipt.unused?.length ? ` Columns not used: ${receipt.unused.join(", ")}.` : "";
-    const said = `${parts.filter(([n]) => n > 0).map(([n, word]) => `${count(n)} ${word}`).join(", ") || "Nothing new"}.${unused}`;
+    const read = receipt.encoding === WESTERN ? ` Read as ${WESTERN}, since the file is not UTF-8.` : "";
+    const said = `${parts.filter(([n]) => n > 0).map(([n, word]) => `${count(n)} ${word}`).join(", ") || "Nothing new"}.${unused}${read}`;
     toast(said);
     if (receipt.told) this.saved(said, lines);
     this.changed();

@@ -15,8 +15,9 @@ export const isSpent = ({ budget, spent }) => budget !== null && spent >= budget
  * The next step by the status, what would be next, and what is typed: `text`, the button's `label` and `act` (ask,
  * enter, save, download), and `rests` where nothing can be asked for.
  */
-export function nextStep({ status, suggested, filled, n, plates, choosing, busy, goal }) {
+export function nextStep({ status, suggested, filled, n: wanted, plates, choosing, busy, goal }) {
   const { pending, available, measurements } = status;
+  const n = plates ? wanted : Math.min(wanted, available || wanted); // no more than there are
   if (filled) return { text: `${several(filled, "value")} of ${several(pending, "pending entry", "pending entries")} entered.`, label: `Save ${several(filled, "value")}`, act: "save" };
   if (pending) return { text: `Measure the ${several(pending, "pending entry", "pending entries")}, then enter the values.`, label: "Enter values", act: "enter" };
   const label = choosing ? "Choosing …" : plates ? `Ask for ${several(n, plates === "rows" ? "row" : "column")}` : `Ask for ${several(n, "entry", "entries")}`;
@@ -24,7 +25,7 @@ export function nextStep({ status, suggested, filled, n, plates, choosing, busy,
   if (!available) return { text: measurements ? "Every entry is measured. Download the completed table." : "No entry can be measured.", label: "Download the completed table", act: "download", rests: !measurements };
   if (suggested && !suggested.entries.length) return { text: capital(suggested.why), label, act: "ask", rests: true };
   if (!measurements) return { text: "Ask for the first entries. They are spread evenly over rows and columns.", label, act: "ask", waits: choosing };
-  const batch = plates ? "the next batch" : `the next ${several(n, "entry", "entries")}`;
+  const batch = plates ? "the next batch" : n === available ? `the last ${n === 1 ? "entry" : several(n, "entry", "entries")}` : `the next ${several(n, "entry", "entries")}`;
   const fall = expectedFall(suggested, goal);
   const more = { label, act: "ask", waits: choosing };
   if (fall === null) return { text: `Ask for ${batch}.${busy ? " The fit is still running." : ""}`, ...more };

@@ -1,0 +1,112 @@
+"""A frame that is plainly long is read as long, and a warning says so; a matrix of numbers stays a matrix."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from maxentry import complete
+from maxentry.errors import DataError
+from maxentry.estimators import BayesianCompleter
+from maxentry.observations import Observations
+
+FRAMES: list[Callable[[dict[str, Any]], Any]] = [pd.DataFrame, pl.DataFrame]
+both = pytest.mark.parametrize("frame", FRAMES, ids=["pandas", "polars"])
+
+
+def ratings(users: str = "user", items: str = "item", value: str = "rating") -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    at = np.argwhere(rng.random((12, 9)) < 0.5)
+    return {users: at[:, 0] + 1, items: at[:, 1] + 1, value: rng.integers(1, 6, len(at))}
+
+
+def read(data: Any, **said: Any) -> tuple[Observations, list[str]]:
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        found = Observations.of(data, **said)
+    return found, [str(one.message) for one in given if issubclass(one.category, UserWarning)]
+
+
+@both
+@pytest.mark.parametrize(
+    "names", [("user", "item", "rating"), ("userId", "movieId", "rating"), ("user_id", "Item ID", "y")]
+)
+def test_numbers_under_names_of_labels_are_a_long_table(frame: Any, names: tuple[str, str, str]) -> None:
+    data = ratings(*names)
+    found, said = read(frame(data))
+    asked = {"row": names[0], "col": names[1], "value": names[2]}
+    named, silence = read(frame(data), **asked)
+    assert (found.shape, found.n) == ((12, 9), len(data[names[0]])) == (named.shape, named.n)
+    assert silence == []
+    (sentence,) = said
+    assert ", ".join(f"{role}={name!r}" for role, name in asked.items()) in sentence
+
+
+@both
+def test_further_columns_are_named_and_lines_of_any_order_will_do(frame: Any) -> None:
+    data = frame({**ratings(), "timestamp": range(len(ratings()["user"]))})
+    mixed = (
+        data.sample(frac=0.9, random_state=1) if frame is pd.DataFrame else data.sample(fraction=0.9, seed=1)
+    )
+    found, said = read(mixed)
+    assert found.shape == (12, 9)
+    assert ["timestamp" in sentence for sentence in said] == [False, True]
+
+
+@both
+def test_words_in_two_columns_are_labels(frame: Any) -> None:
+    found, _ = read(frame({"ligand": ["A", "A", "B"], "base": ["x", "y", "x"], "yield": [1.5, 2.0, 3.0]}))
+    assert (found.row_labels, found.col_labels, found.n) == (("A", "B"), ("x", "y"), 3)
+
+
+@both
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"a": [1, 2, 2, 5], "b": [4, 2, 2, 1], "c": [1, 2, 3, 4]},
+        {"user": [1, 2, 3, 5], "item": [4, 2, 2, 1], "rating": [1, 2, 3, 4]},  # no user twice
+        {"user": [1.5, 1.5, 3, 5], "item": [4, 2, 2, 1], "rating": [1, 2, 3, 4]},  # a fraction is no label
+        {"user": [1, 1, None, 5], "item": [4, 2, 2, 1], "rating": [1, 2, 3, 4]},  # nor is a hole
+        {name: np.random.default_rng(k).integers(0, 30, 100) for k, name in enumerate("abc")},  # pairs repeat
+        {name: np.random.default_rng(k).normal(size=100) for k, name in enumerate("abc")},
+    ],
+    ids=["names", "distinct", "fractions", "holes", "counts", "numbers"],
+)
+def test_a_matrix_stays_a_matrix(frame: Any, columns: dict[str, Any]) -> None:
+    found, said = read(frame(columns))
+    assert found.shape == (len(columns[next(iter(columns))]), 3)
+    assert not any("long table" in sentence or "look like labels" in sentence for sentence in said)
+
+
+def test_a_frame_with_labels_of_its_own_stays_a_matrix() -> None:
+    data = pd.DataFrame(ratings())
+    assert read(data.set_axis([f"r{i}" for i in data.index]))[0].shape == (len(data), 3)
+
+
+@both
+def test_a_pattern_of_numbers_alone_is_warned_of(frame: Any) -> None:
+    found, (sentence,) = read(frame(ratings("judge", "wine", "points")))
+    assert found.shape[1] == 3
+    assert "say row='judge', col='wine', value='points'." in sentence
+
+
+def test_complete_takes_true_and_false_of_a_long_frame_for_yes_and_no() -> None:
+    data = pd.DataFrame(ratings()).assign(rating=lambda frame: frame["rating"] > 2)
+    with pytest.warns(UserWarning, match="read as a long table"):
+        found = complete(data, rank=0, seed=1, progress=False)
+    assert found.mean.shape == (12, 9)
+    assert found.likelihood.kind == "yes/no"
+
+
+def test_imputers_refuse_a_long_frame_and_say_what_to_do() -> None:
+    data, imputer = pd.DataFrame(ratings()), BayesianCompleter(rank=0, random_state=1)
+    with pytest.raises(DataError, match=r"pivot\(index='user', columns='item', values='rating'\)"):
+        imputer.fit(data)
+    with pytest.raises(NotFittedError):
+        imputer.transform(data)
+    imputer.fit(data.pivot(index="user", columns="item", values="rating"))
