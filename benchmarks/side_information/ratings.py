@@ -115,4 +115,4 @@ def grades(quick: bool) -> list[Line]:
     return compare("u1", "", {"ours, observed, as grades": 1}, quick)
 
 
-CHECKS = {"u1": u1, "80/20": ratings_100k, "1M, 90/10": ratings_1m, "u1 as grades": grades}
+CHECKS = {"u1": u1, "80 to 20": ratings_100k, "1M": ratings_1m, "u1 as grades": grades}
