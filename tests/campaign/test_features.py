@@ -17,6 +17,7 @@ from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.ledger import snapshots
 from maxentry.campaign.settings import Settings
 from maxentry.errors import DataError, ParameterError
+from maxentry.model import link
 
 ROWS, COLS = ["a", "b", "c", "d"], ["x", "y", "z"]
 DESCRIPTORS = pd.DataFrame(
@@ -137,3 +138,18 @@ def test_a_fit_depends_on_the_features() -> None:
         campaign.set(row_features=None, col_features=np.eye(3))
         names.append(fits.digest_fit(campaign.state, 4, "anchor"))
     assert len({*names}) == 3
+
+
+def test_features_that_no_fit_could_use_are_refused_before_anything_is_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(link, "MOST", 4)
+    wide = sparse.csr_array(np.random.default_rng(0).integers(1, 9, (4, 9)).astype(float))
+    with create(row_features=wide) as campaign:
+        version = campaign.status().events
+        with pytest.raises(ParameterError, match="at most 4 rows or at most 4 features of them, got 5 and 9"):
+            campaign.add_rows(["e"], features=wide[[0]])
+        with pytest.raises(ParameterError, match="got 5 and 9"):
+            campaign.add_rows(["e"])
+        assert campaign.status().events == version
+        assert campaign.settings.shape == (4, 3)

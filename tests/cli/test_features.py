@@ -101,3 +101,27 @@ def test_rows_without_a_measurement_are_predicted_and_asked_about_from_the_shell
     asked = answer("ask", 6)["entries"]
     assert any(entry["row"] in rows[18:] for entry in asked)
     assert all(np.isfinite(entry["mean"]) for entry in asked)
+
+
+def test_complete_takes_features_and_predicts_rows_without_a_value() -> None:
+    rng = np.random.default_rng(0)
+    f = rng.standard_normal(16)
+    Y = np.outer(f, [1.0, -2.0, 3.0, 2.0]) + 0.01 * rng.standard_normal((16, 4))
+    names = [f"K{k}" for k in range(16)]
+    pd.DataFrame({"row": names, "f": f}).to_csv("f.csv", index=False)
+    table = pd.DataFrame(Y, names, list("wxyz"))
+    table.loc["K15"] = np.nan
+    table.to_csv("y.csv")
+    words = ("complete", "y.csv", "--rank", 1, "--seed", 1, "--effort", "quick", "--long")
+    entries = answer(*words, "--row-features", "f.csv")["entries"]
+    found = [entry["mean"] for entry in entries if entry["row"] == "K15"]
+    np.testing.assert_allclose(found, Y[15], atol=0.4)
+    assert "'solvent'" in refused(*words, "--row-features", "f.csv", "--categories", "solvent", code=2)
+
+
+def test_status_names_features() -> None:
+    begin()
+    assert "of rows: 3 (logP, polar, solvent)" in good("status", "--fast").stdout
+    assert answer("status", "--fast")["row_features"] == {"n": 3, "names": ["logP", "polar", "solvent"]}
+    with Campaign.open("maxentry.db") as campaign:
+        assert "features of rows: 3 (logP, polar, solvent)" in str(campaign.status())

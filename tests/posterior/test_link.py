@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from tests.reference import new_rows_slow
 
 from maxentry import Posterior, complete
 from maxentry._io import ThreadTeam
@@ -11,6 +12,7 @@ from maxentry.model.likelihood import GAUSSIAN
 from maxentry.model.link import PRIOR, Basis, find_basis
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
+from maxentry.posterior.new_rows import LEAST_EFFECTIVE
 from maxentry.posterior.schedule import Sampling
 
 SHORT = Sampling("population", 4, 40, 40, 20, 2)
@@ -73,6 +75,34 @@ def test_new_rows_with_features_are_predicted_as_well_as_cold_ones(fitted):
     some[:, :6] = X[WARM:, :6]
     told = part.rows(some, features=F[WARM:])
     assert np.sqrt(np.mean((told.arrays.mean - X[WARM:]) ** 2)) < 0.8 * ours
+
+
+def test_new_rows_with_features_have_the_law_of_the_slow_twin():
+    rng = np.random.default_rng(5)
+    F, X, Y = table(5)
+    fit = complete(
+        Y[:WARM], rank=2, row_features=F[:WARM], seed=1, sampling=Sampling("population", 20, 0, 100, 20, 2)
+    )
+    new = np.full((2, X.shape[1]), np.nan)
+    new[0, :3] = X[-2, :3]
+    laws = new_rows_slow.linked_laws(fit, F[:WARM], new, F[-2:])
+    for k in range(2):
+        rows = fit.rows(new[[k]], features=F[[k - 2]])
+        means = np.array([draw[k].mean for draw in laws])
+        variances = np.array([np.diag(draw[k].cov) for draw in laws])
+        log_w = np.array([draw[k].log_density for draw in laws])
+        w = np.exp(log_w - log_w.max())
+        w /= w.sum()
+        mean = w @ means
+        sd = np.sqrt(w @ variances + w @ (means - mean) ** 2)
+        error = sd / np.sqrt(rows.effective * len(laws))
+        assert rows.effective > LEAST_EFFECTIVE  # or the weights would be others
+        assert (np.abs(rows.mean[0] - mean) < 4 * error).all()
+        np.testing.assert_allclose(rows.sd[0], sd, rtol=5 / np.sqrt(2 * rows.effective * len(laws)))
+        others = fit.rows(
+            new[[k]], features=rng.standard_normal((1, F.shape[1]))
+        )  # control: features of another
+        assert (np.abs(others.mean[0] - mean) > 4 * error).any()
 
 
 def test_saved_and_loaded_they_go_on_as_before(fitted, tmp_path):

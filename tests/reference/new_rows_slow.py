@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import multivariate_normal
 
+from maxentry.posterior.decisions import draw_coefficients
+
 
 def prior(posterior, c, s):
     """Mean (m2,) and covariance (m2, m2) of a new row, for draw s of chain c."""
@@ -64,4 +66,19 @@ def laws(posterior, Y):
         mean, cov = prior(posterior, c, s)
         noise = np.full(Y.shape[1], posterior.draws.eta2[c, s]) * (1.0 if spread is None else spread[k] ** 2)
         found.append([conditioned(mean, cov, y, noise) for y in Y])
+    return found
+
+
+def linked_laws(posterior, F, Y, new_features):
+    """The laws of new rows with features in every draw, F (m1, p) those of the fit; coefficients as they are drawn."""
+    centre, scale = F.mean(0), F.std(0) * np.sqrt(F.shape[1])
+    f = (new_features - centre) / scale
+    draws, found = posterior.draws, []
+    drawn = draw_coefficients(draws, posterior.chains, posterior.fit, posterior.observations, 0)
+    for (c, s), (Q, w_0, W) in zip(np.ndindex(draws.mu.shape), drawn, strict=True):
+        R = posterior.chains[c].rank
+        x = np.column_stack([draws.right[c, s, :, :R], np.ones(Y.shape[1])])
+        cov, noise = x @ np.linalg.inv(Q) @ x.T, np.full(Y.shape[1], draws.eta2[c, s])
+        means = draws.mu[c, s] + draws.col[c, s] + (w_0 + f @ W) @ x.T
+        found.append([conditioned(mean, cov, y, noise) for mean, y in zip(means, Y, strict=True)])
     return found

@@ -20,10 +20,11 @@ from maxentry.cells import Reading, Statement, Words
 from maxentry.errors import ParameterError, is_choice
 from maxentry.labels import show
 from maxentry.tables import cell_text
-from maxentry.wording import count
+from maxentry.wording import count, shorten
 
 if TYPE_CHECKING:
     from maxentry.campaign.settings import Settings
+    from maxentry.features import FeatureTable
     from maxentry.model.goal import Goal
     from maxentry.posterior.decisions import Answer
     from maxentry.posterior.posterior import Posterior
@@ -36,6 +37,7 @@ MEASUREMENT_COLUMNS = ("number", "id", "row", "col", "value", "told_at", "who", 
 OPEN = (-math.inf, math.inf)
 SEVERAL = " | "  # between different measurements of one entry in a wide table
 WEIGHTS_SHOWN = 5
+NAMES_SHOWN = 5  # of features
 HISTORY_COLUMNS = ("event", "at", "who", "kind", "what")
 
 
@@ -326,6 +328,8 @@ class Status:
     goal: str = "fill"
     enough: float | None = None
     weights: dict[str, float] | None = None  # of a ranking, by label; those not named count once
+    row_features: dict[str, Any] | None = None  # n, how many, and names, of the first of them
+    col_features: dict[str, Any] | None = None
 
     @classmethod
     def from_state(cls, state: State, now: dt.datetime) -> Status:
@@ -340,6 +344,7 @@ class Status:
             None if settings.levels is None else list(settings.levels),
             None if settings.limits is None else [x if math.isfinite(x) else None for x in settings.limits],
             int((state.ends[0] < state.ends[1]).sum()), settings.goal, settings.enough, _name_weights(settings),
+            _name_features(settings.row_features), _name_features(settings.col_features),
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -359,6 +364,7 @@ class Status:
             ", ".join([f"  {self.pending} pending", *lost, f"{self.available} left to ask"]),
             *([f"  {kind}"] if (kind := describe_kind(self.to_dict())) else []),
             *([f"  goal: {goal}"] if (goal := describe_goal(self.to_dict())) else []),
+            *([f"  features {known}"] if (known := describe_features(self.to_dict())) else []),
             f"  spent {spent}, {self.acquisition}, rank {self.rank}, transform {self.transform}",
             f"  {events} from {_minute(self.created_at)} to {_minute(self.changed_at)}",
         ]
@@ -380,6 +386,21 @@ def _name_weights(settings: Settings) -> dict[str, float] | None:
         return None
     labels = settings.cols if settings.wanted.averaged == "column" else settings.rows
     return {str(label): w for label, w in zip(labels, settings.weights, strict=True) if w != 1}
+
+
+def _name_features(table: FeatureTable | None) -> dict[str, Any] | None:
+    return None if table is None else {"n": len(table.names), "names": list(table.names[:NAMES_SHOWN])}
+
+
+def describe_features(status: Mapping[str, Any]) -> str:
+    """Say what is known of rows and columns, by the status of a campaign; "" where nothing is."""
+    parts = []
+    for side in ("row", "col"):
+        if known := status[f"{side}_features"]:
+            names = ", ".join(shorten(name, 40) for name in known["names"])
+            more = ", …" if known["n"] > len(known["names"]) else ""
+            parts.append(f"of {'rows' if side == 'row' else 'columns'}: {known['n']} ({names}{more})")
+    return "; ".join(parts)
 
 
 def describe_goal(status: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import typer
@@ -14,7 +14,6 @@ from maxentry.tables import Table
 from maxentry.wording import count
 
 PANEL = "Campaigns"
-FEATURES = ("row_features", "col_features")
 LABEL_FILE = "labels, one a line; of a CSV, Excel or Parquet file the first column, or FILE:COLUMN."
 commands = typer.Typer()
 
@@ -265,20 +264,8 @@ def _read_settings(
             given[name] = read(given[name], rows, cols)
     if "weights" in given:
         given["weights"] = inputs.read_weights(given["weights"], rows, cols, given.get("goal", goal))
-    words = options.split_list(categories)
-    for name, labels, side in (("row_features", rows, "row"), ("col_features", cols, "column")):
-        if name in given:
-            given[name] = inputs.read_features(given[name], labels, side, words)
-    _check_categories(words, [given[name].categories for name in FEATURES if name in given])
+    inputs.read_all_features(given, rows, cols, categories)
     return given
-
-
-def _check_categories(words: Sequence[str], found: Iterable[Sequence[str]]) -> None:
-    """Refuse a category that no file of features has."""
-    strange = [word for word in words if not any(word in names for names in found)]
-    if strange:
-        wanted = "columns of --row-features or --col-features"
-        raise typer.BadParameter(f"expected {wanted}, got {strange[0]!r}.", param_hint="--categories")
 
 
 # Where campaigns stand, and how they got there
@@ -303,8 +290,8 @@ def list_campaigns(as_json: options.Json = False, storage: options.Storage = opt
     "budget, target_sd, acquisition, rank, transform, events, created_at, changed_at, kind, levels, limits, at_limit, "
     "advice, outlook (null or error_now, error_with_pending, error_after, entries, cost, error_at_start, "
     "gain_per_cost_so_far, entries_left, gain_per_cost), past (batches with measurements, entries, "
-    "error_before, error_promised, error_after), goal, enough, weights, and at_stake (null or now, after, changes, "
-    "choices).",
+    "error_before, error_promised, error_after), goal, enough, weights, row_features, col_features (null or n, names), "
+    "and at_stake (null or now, after, changes, choices).",
 )
 def status(
     n: Annotated[
@@ -341,7 +328,7 @@ def status(
 
 def describe_status(status: dict[str, Any]) -> list[tuple[str, str]]:
     """The status in words: pairs of a name and a text."""
-    from maxentry.campaign.views import describe_goal, describe_kind
+    from maxentry.campaign.views import describe_features, describe_goal, describe_kind
     from maxentry.model.likelihood import ERROR_WORDS
 
     size = status["rows"] * status["cols"]
@@ -353,6 +340,7 @@ def describe_status(status: dict[str, Any]) -> list[tuple[str, str]]:
         ("matrix", f"{status['rows']} rows, {status['cols']} columns"),
         *([("values", kind)] if (kind := describe_kind(status)) else []),
         *([("goal", goal)] if (goal := describe_goal(status)) else []),
+        *([("features", known)] if (known := describe_features(status)) else []),
         ("told", told + (f", and {again} again" if again else "")),
         ("pending", ", ".join([str(status["pending"]), *lost])),
         ("left to ask", str(status["available"])),

@@ -234,6 +234,8 @@ def report(
         "effort",
         "engine",
         "seed",
+        "row_features",
+        "col_features",
     ),
     defaults=True,
 )
@@ -252,6 +254,7 @@ def complete(
     names: options.Names = None,
     se: options.StandardError = None,
     sheet: options.Sheet = None,
+    categories: options.Categories = None,
     save: options.Save = None,
     force: options.Force = False,
     verbose: options.Verbose = False,
@@ -275,6 +278,7 @@ def complete(
     matrix = inputs.read_matrix(data, names, se, words, sheet)
     if matrix.flags and not options.is_given(context, "kind"):
         settings["kind"] = inputs.take_for_yes_no(data)
+    inputs.read_all_features(settings, matrix.row_labels, matrix.col_labels, categories)
     observations = Observations.from_triples(**matrix.triples())
     with output.show_warnings():
         completed = run_complete(observations, cluster=cluster, **settings)

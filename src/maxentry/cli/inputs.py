@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from maxentry import frames, tables
 from maxentry.cells import (
     YES_NO,
@@ -21,6 +23,7 @@ from maxentry.cells import (
     parse_measurement,
     parse_number,
 )
+from maxentry.cli.options import split_list
 from maxentry.cli.output import STD, show_warnings, warn
 from maxentry.errors import DataError, LabelError
 from maxentry.labels import Axis, is_word, label_text, looks_long
@@ -365,6 +368,20 @@ def read_features(
     for note in features.notes:
         warn(f"{table.source}: {note}")
     return features.table
+
+
+def read_all_features(
+    settings: dict[str, Any], rows: Sequence[Hashable], cols: Sequence[Hashable], categories: str | None
+) -> None:
+    """Put the features in the place of the names of their files, and refuse a category that no file has."""
+    words, found = split_list(categories), set[str]()
+    for name, labels, side in (("row_features", rows, "row"), ("col_features", cols, "column")):
+        if name in settings:
+            settings[name] = read_features(settings[name], labels, side, words)
+            found.update(settings[name].categories)
+    if strange := [word for word in words if word not in found]:
+        wanted = "columns of --row-features or --col-features"
+        raise typer.BadParameter(f"expected {wanted}, got {strange[0]!r}.", param_hint="--categories")
 
 
 def read_feature_labels(path: str | None, side: str) -> list[str]:

@@ -98,10 +98,7 @@ class Basis:
         constant = np.full((1, self.m), 1 / np.sqrt(self.m))
         if self.p == 0:
             return constant, np.array([float(self.m)])
-        if min(self.m, self.p) > MOST:
-            raise ParameterError(
-                f"expected at most {MOST} rows or at most {MOST} features of them, got {self.m} and {self.p}"
-            )
+        check_features((self.m, self.p))
         identity = np.eye(min(self.m, self.p))
         if self.p < self.m:
             s2, V = np.linalg.eigh(self.apply_transposed(self.apply(identity)))
@@ -148,6 +145,16 @@ class Basis:
             gap = H[1:] - U[1:] @ self.apply(W) - rng.standard_normal((len(s2) - 1, K)) @ inverse
             W += rho * self.apply_transposed(U[1:].T @ (gap / (1 + d[1:, None])))
         return Q, w_0 / np.sqrt(self.m), W
+
+
+def check_features(shape: tuple[int, int], side: str = "row") -> None:
+    """Refuse m x p features of rows (or columns) whose singular vectors would take hours."""
+    m, p = shape
+    if min(m, p) > MOST:
+        raise ParameterError(
+            f"expected at most {MOST:,} {side}s or at most {MOST:,} features of them, got {m:,} and {p:,}",
+            hint="Choose fewer features: the most frequent bits, or some principal components.",
+        )
 
 
 def read_side(given: Any, axis: Axis) -> Basis | Observed | None:

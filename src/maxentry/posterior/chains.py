@@ -396,7 +396,7 @@ def run_chain_there(
 
 def _thread_team(threads: int, data: GibbsData, rank: int) -> AbstractContextManager[ThreadTeam | None]:
     """A team to share a chain's sweeps, if there are more threads than chains and sweeps are long enough."""
-    long = sweep_work(data.shape, data.by_row.values.size, rank) > SHARED_WORK
+    long = sweep_work(data.shape, data.by_row.values.size, rank, data.features_work) > SHARED_WORK
     if not long or threads <= 1:
         return nullcontext()
     compiling_notice([kernel.draw_blocks, kernel.switch_sides, kernel.finish_sweep])
@@ -413,7 +413,8 @@ def _run_chain(
     workspace = Workspace.allocate(data, rank)
     hyper = gibbs.hyperparameters(priors)
     nothing = buffers.at(slice(0, 0))
-    chunk = max(1, int(CHUNK_WORK / sweep_work(data.shape, data.by_row.values.size, rank)))
+    work = sweep_work(data.shape, data.by_row.values.size, rank, data.features_work)
+    chunk = max(1, int(CHUNK_WORK / work))
 
     def sweeps(
         state: GibbsState, betas: Array, here: DrawBuffers, thin: int, plain: bool = False
@@ -426,6 +427,8 @@ def _run_chain(
     cold, settle = np.split(sampling.betas(), [sampling.anneal])
     if data.likelihood.by_line and sampling.anneal:
         settle[: 3 * settle.size // 4] = ALMOST_ONE
+    if data.bases is not None:
+        cold[:] = 1.0  # a low power of the likelihood lets components vanish, and few of them come back
     for betas, plainly in ((cold, plain), (settle, False)):
         for start in range(0, betas.size, chunk):
             if stop.is_set():

@@ -190,7 +190,7 @@ def complete(
             if rank == "auto":  # on the processor: a GPU would compile for every fold and rank
                 choice = _choose_rank(observations, fit, progress, options | {"engine": "cpu"})
             top = choice.best if choice else int(rank)
-            plan = Sampling.resolve(sampling, observations.shape, observations.n, top)
+            plan = Sampling.resolve(sampling, observations.shape, observations.n, top, data.features_work)
             if choice and not isinstance(sampling, Sampling):
                 plan = plan.in_memory(observations.shape, choice.largest)
             plan = plan.with_effort(effort)
@@ -224,7 +224,8 @@ def _go_on(
 ) -> Posterior:  # fmt: skip
     """Go on while intervals still move, up to the effort's limits of rounds and work; earlier draws are dropped."""
     p, plan = posterior, posterior.sampling
-    each = sum(sweep_work(p.shape, p.observations.n, chain.rank) for chain in p.chains)  # of one sweep of all
+    n, extra = p.observations.n, data.features_work
+    each = sum(sweep_work(p.shape, n, chain.rank, extra) for chain in p.chains)  # of one sweep of all
     for _ in range(ROUNDS.get(effort, 0)):
         if p.interrupted or not find_movement(watched_entries(p.draws, p.observations), p.draws.eta2):
             break
@@ -322,7 +323,7 @@ def _run(
     **options: Any,
 ) -> chains.ChainRun:
     n, ranks = data.by_row.values.size, [chain.rank for chain in started]
-    work = sum(sweep_work(data.shape, n, rank) for rank in ranks)
+    work = sum(sweep_work(data.shape, n, rank, data.features_work) for rank in ranks)
     options["engine"] = choose_engine(engine, data, ranks, work)
     with track(len(started) * plan.sweeps, what, progress) as bar:
         run = chains.run_chains(started, data, priors_of, plan, bar, **options)

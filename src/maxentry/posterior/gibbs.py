@@ -72,6 +72,11 @@ class GibbsData(NamedTuple):
         """Whether measurements have weights: of Student noise, or by their standard errors."""
         return self.likelihood.weighted or self.errors is not None
 
+    @property
+    def features_work(self) -> float:
+        """The multiplications of a sweep that features add, for each factor: U G and U'(U M) of both sides."""
+        return 0.0 if self.bases is None else 2.0 * sum(basis.U.size for basis in self.bases)
+
 
 class Limits(NamedTuple):
     """The measurements that say no more than low < z <= high, in standard units."""

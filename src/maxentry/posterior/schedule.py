@@ -76,21 +76,26 @@ class Sampling:
         return replace(self, anneal=0, settle=self.draws * self.thin, thin=2 * self.thin)
 
     @classmethod
-    def resolve(cls, wish: str | Sampling, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
+    def resolve(
+        cls, wish: str | Sampling, shape: tuple[int, int], n_obs: int, rank: int, features: float = 0.0
+    ) -> Sampling:
         """Return a `Sampling` unchanged; choose the length of "population" or "long" by the size of the problem."""
         if isinstance(wish, Sampling):
             return wish
         if is_choice(wish, ["population"]):
-            return cls.population(shape, n_obs, rank)
+            return cls.population(shape, n_obs, rank, features)
         if is_choice(wish, ["long"]):
             return cls.long(shape, n_obs, rank)
         raise ParameterError(f"sampling must be 'population', 'long' or a Sampling(...), got {show(wish)}")
 
     @classmethod
-    def population(cls, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
-        """32 chains of 450 sweeps if sweeps are cheap, down to 8 chains of 150 sweeps if they are costly."""
+    def population(cls, shape: tuple[int, int], n_obs: int, rank: int, features: float = 0.0) -> Sampling:
+        """32 chains of 450 sweeps if sweeps are cheap, down to 8 chains of 150 sweeps if they are costly.
+
+        Costly features leave fewer chains, not shorter ones: they need their time to settle.
+        """
         sweeps = WORK / sweep_work(shape, n_obs, rank)
-        chains = int(np.clip(sweeps / 200, 8, 32))
+        chains = int(np.clip(WORK / sweep_work(shape, n_obs, rank, features) / 200, 8, 32))
         third = int(np.clip(sweeps / chains, 150, 450)) // 3
         return cls("population", chains, third, third, 12, third // 12).in_memory(shape, rank)
 
@@ -125,7 +130,10 @@ def data_abound(shape: tuple[int, int], n_obs: int) -> bool:
     return n_obs >= ABUNDANT * sum(shape) and sweep_work(shape, n_obs, 8) > COSTLY
 
 
-def sweep_work(shape: tuple[int, int], n_obs: int, rank: int) -> float:
-    """Estimate the multiplications of one sweep: N K^2 for the sums, (m1 + m2) K^3 for the solves."""
+def sweep_work(shape: tuple[int, int], n_obs: int, rank: int, features: float = 0.0) -> float:
+    """Estimate the multiplications of one sweep: N K^2 for the sums, (m1 + m2) K^3 for the solves.
+
+    features: what they add, for each of the K (`GibbsData.features_work`).
+    """
     K = rank + 1
-    return n_obs * (K * K + 4 * K) + sum(shape) * (K**3 / 3 + 4 * K * K + 50 * K)
+    return n_obs * (K * K + 4 * K) + sum(shape) * (K**3 / 3 + 4 * K * K + 50 * K) + features * K

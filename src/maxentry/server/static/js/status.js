@@ -14,6 +14,7 @@ export function facts(status, error, kind) {
     ["measured", `${count(status.told)}`, `${percent(all ? status.told / (status.rows * status.cols) : 0)} of ${count(status.rows * status.cols)}${again > 0 ? `, ${again} again` : ""}`],
     ["expected error", number(error), status.target_sd === null ? short : `target ${number(status.target_sd)}`, full],
     ...values(status),
+    ...features(status),
     ["pending", count(status.pending), status.pending ? "to be measured" : "none"],
     ["left to ask", count(status.available), status.goal && status.goal !== "fill" ? status.goal : status.acquisition.replaceAll("_", " ")],
     ["failed or withdrawn", count(status.failed + status.withdrawn), lost.map(([n, word]) => `${count(n)} ${word}`).join(", ") || "none"],
@@ -27,6 +28,14 @@ function values({ kind, levels, limits, measurements, at_limit: at }) {
   if (kind !== "numbers") return [["values", kind === "grades" ? `${levels.length} grades` : kind, kind === "grades" ? levels.join(", ") : "answers are probabilities"]];
   if (!limits && !at) return [];
   return [["at a limit", count(at), `of ${count(measurements)} values${limits ? `; ${scale(limits)}` : ""}`]];
+}
+
+/** What is known of rows and columns; nothing where nothing is. */
+function features({ row_features: rows, col_features: cols }) {
+  const sides = [["rows", rows], ["columns", cols]].filter(([, known]) => known);
+  const named = ({ n, names }) => `${names.join(", ")}${n > names.length ? ", …" : ""}`;
+  if (!sides.length) return [];
+  return [["features", sides.map(([, { n }]) => count(n)).join(" and "), sides.map(([side, known]) => `of ${side}: ${named(known)}`).join("; ")]];
 }
 
 /** The ends of the scale. */

@@ -1,0 +1,68 @@
+"""Our link beside SMURFF's Macau prior: error of warm and cold rows, coverage, time and memory."""
+
+from pathlib import Path
+
+import numpy as np
+from benchmarks.checks import Line, recall
+from benchmarks.side_information import peers
+from benchmarks.side_information.problems import PROBLEMS, Problem
+
+KNOWN = Path(__file__).parent / "results" / "macau.jsonl"
+RANK, SWEEPS, SEEDS = 8, 1200, 3
+SOLVERS = ("Macau, direct", "Macau, CG")
+COLUMNS = ("warm", "warm covered", "cold", "cold covered", "seconds", "MB")
+
+
+def measure(problem: Problem, way: str, seed: int) -> list[float]:
+    """The figures of `COLUMNS`."""
+    features = {"row_features": problem.row_features, "col_features": problem.col_features}
+    if way == "plain":
+        features = dict.fromkeys(features)
+    method = "macau" if way.startswith("Macau") else "ours"
+    settings = {"rank": RANK, "sweeps": SWEEPS, "seed": seed, "direct": way == "Macau, direct"}
+    found = peers.run(method, problem.task, **features, **settings)
+    parts = [found.judge(problem.truth, at) for at in (~problem.cold, problem.cold)]
+    return [*parts[0], *parts[1], found.seconds, found.memory / 1024]
+
+
+def macau(quick: bool) -> list[Line]:
+    """A few lines for each table, means over seeds."""
+    lines = []
+    for name in PROBLEMS:
+        solver = min(SOLVERS, key=lambda way: find(name, way, 0)["seconds"])
+        runs = {}
+        for way in ("features", "plain", solver):
+            found = [find(name, way, seed) for seed in range(1 if quick else SEEDS)]
+            runs[way] = {column: np.array([run[column] for run in found]) for column in COLUMNS}
+        lines += describe(name, solver, runs)
+    return lines
+
+
+def find(name: str, way: str, seed: int) -> dict[str, float]:
+    """The figures of a run, measured if they are not known."""
+    figures = recall(KNOWN, [name, way, seed], lambda: measure(PROBLEMS[name](seed), way, seed))
+    return dict(zip(COLUMNS, figures, strict=True))
+
+
+def describe(name: str, solver: str, runs: dict[str, dict[str, np.ndarray]]) -> list[Line]:
+    ours, plain, peer = runs["features"], runs["plain"], runs[solver]
+    lines = []
+    for part in ("warm", "cold"):
+        ratio = ours[part] / peer[part]
+        spread = ratio.std(ddof=1) / np.sqrt(ratio.size) if ratio.size > 1 else float("nan")
+        means = ", ".join(f"{run[part].mean():.4f}" for run in (ours, peer, plain))
+        text = f"{ratio.mean():.3f} ± {spread:.3f} ({means})"
+        what = f"{name}: error of {part} rows over Macau's (ours, Macau, ours without features)"
+        lines.append(Line(what, text, "<= 1"))
+    for part in ("warm", "cold"):
+        shares = [run[f"{part} covered"].mean() for run in (ours, peer, plain)]
+        what = f"{name}: 90% predictive intervals of {part} rows cover (ours, Macau, ours without features)"
+        lines.append(Line(what, ", ".join(f"{share:.3f}" for share in shares), "0.88 to 0.92"))
+    ratio = peer["seconds"].mean() / ours["seconds"].mean()
+    text = f"{ratio:.1f} ({ours['seconds'].mean():.1f} s and {peer['seconds'].mean():.1f} s, {solver[7:]})"
+    lines.append(Line(f"{name}: time of Macau over ours", text, ">= 3"))
+    memory = f"{ours['MB'].mean():.0f}, {peer['MB'].mean():.0f}"
+    return [*lines, Line(f"{name}: peak memory in MB (ours, Macau)", memory)]
+
+
+CHECKS = {"macau": macau}

@@ -1,0 +1,90 @@
+"""Features that say nothing must not hurt, and features must not cost much: error and time over those without."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+from benchmarks.checks import Line, recall
+from benchmarks.matrices import load
+
+import maxentry
+from maxentry.model.likelihood import GAUSSIAN
+from maxentry.model.link import Basis
+from maxentry.model.priors import Priors
+from maxentry.posterior import gibbs
+
+KNOWN = Path(__file__).parent / "results" / "useless.jsonl"
+TABLES = ("AutoML error", "kinase pKd", "Jester", "SAT11, log s", "Buchwald-Hartwig", "direct arylation")
+SEEDS = 4
+
+
+def useless(quick: bool) -> list[Line]:
+    """Ten random features of rows, 30% of the entries known, everything else by default."""
+    lines, all_ratios = [], []
+    for name in TABLES[: 1 if quick else None]:
+        ratios = []
+        for seed in range(1 if quick else SEEDS):
+            plain, useless = recall(KNOWN, [name, seed], lambda name=name, seed=seed: errors(name, seed))
+            ratios.append(useless / plain)
+        all_ratios += ratios
+        lines.append(Line(f"{name}: error with ten random features over that without", spread(ratios)))
+    return [*lines, Line("all of them", spread(all_ratios), "<= 1.01")]
+
+
+def spread(ratios: list[float]) -> str:
+    error = np.std(ratios, ddof=1) / np.sqrt(len(ratios)) if len(ratios) > 1 else float("nan")
+    return f"{np.mean(ratios):.4f} ± {error:.4f} (worst of {len(ratios)}: {max(ratios):.3f})"
+
+
+def errors(name: str, seed: int) -> list[float]:
+    """Errors of held-out entries without features, and with."""
+    M, rng = load(name, seed), np.random.default_rng([51, seed])
+    known = ~np.isnan(M) & (rng.random(M.shape) < 0.3)
+    Y, held = np.where(known, M, np.nan), ~np.isnan(M) & ~known
+    found = []
+    for features in (None, rng.standard_normal((M.shape[0], 10))):
+        posterior = maxentry.complete(Y, row_features=features, seed=seed, threads=1, progress=False)
+        found.append(float(np.sqrt(np.mean((posterior.arrays.mean - M)[held] ** 2))))
+    return found
+
+
+def sweep(quick: bool) -> list[Line]:
+    """A sweep with 100 features over one without, the least of many blocks of each in turn."""
+    m, rank, rng = 1000, 8, np.random.default_rng(0)
+    places = np.sort(rng.permutation(m * m)[:50_000])
+    data = maxentry.Observations.of((*np.divmod(places, m), rng.standard_normal(places.size)), shape=(m, m))
+    sides = [Basis(m, rng.standard_normal((m, 100))) for _ in range(2)]
+    cases = {
+        "plain": None,
+        "features of rows": (sides[0], Basis(m)),
+        "features of both": (sides[0], sides[1]),
+    }
+    took = dict.fromkeys(cases, np.inf)
+    runs = {case: sweeps_of(data, bases, rank) for case, bases in cases.items()}
+    for _ in range(5 if quick else 40):
+        for case, run in runs.items():
+            begin = time.process_time()
+            run()
+            took[case] = min(took[case], time.process_time() - begin)
+    return [
+        Line(f"{case}, p = 100: a sweep over a plain one", f"{took[case] / took['plain']:.2f}", "<= 1.5")
+        for case in list(cases)[1:]
+    ]
+
+
+def sweeps_of(data: maxentry.Observations, bases: tuple[Basis, Basis] | None, rank: int):
+    """A function that runs four sweeps."""
+    rng, priors = np.random.default_rng(1), Priors.weak(data.shape, rank)
+    prepared = gibbs.prepare(data, True, GAUSSIAN, True, None, bases)
+    state, hyper = gibbs.init(prepared, rank, priors, rng), gibbs.hyperparameters(priors)
+    nothing = gibbs.DrawBuffers(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
+    space = gibbs.Workspace.allocate(prepared, rank)
+
+    def run() -> None:
+        gibbs.step(state, prepared, rank, hyper, rng, np.ones(4), nothing, 0, space)
+
+    run()
+    return run
+
+
+CHECKS = {"useless": useless, "sweep": sweep}
