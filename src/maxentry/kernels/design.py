@@ -141,8 +141,7 @@ def fill_rows(lists: ColumnLists, x: Indices, need: Indices, order: Indices) -> 
         mine = cols[begin[i] : begin[i + 1]]
         if lists.listed:
             allowed = lists.cols[lists.start[i] : lists.start[i + 1]]
-            if mine.size > 0:
-                mine[:] = allowed[sort_by_need(need[allowed])[0][: mine.size]]
+            mine[:] = allowed[np.argsort(-need[allowed], kind="mergesort")[: mine.size]]
         else:
             mark_columns(lists, i, mark, i)
             p = 0
@@ -159,17 +158,14 @@ def fill_rows(lists: ColumnLists, x: Indices, need: Indices, order: Indices) -> 
 @njit(cache=True, nogil=True)
 def sort_by_need(need: Indices) -> tuple[Indices, Indices, Indices]:
     """Return the columns by falling need, the place of each, and how many have a need of at least v = 0, 1, ..."""
+    order = np.argsort(-need, kind="mergesort")
+    place = np.empty_like(order)
     end = np.zeros(need.max() + 2, dtype=np.int64)
-    for j in range(need.size):
-        end[need[j]] += 1
+    for p in range(order.size):
+        place[order[p]] = p
+        end[need[order[p]]] += 1
     for v in range(end.size - 2, -1, -1):
         end[v] += end[v + 1]
-    free = end[1:].copy()  # the first free place of each need: by counting, which keeps equal ones in order
-    order, place = np.empty(need.size, dtype=np.int64), np.empty(need.size, dtype=np.int64)
-    for j in range(need.size):
-        place[j] = free[need[j]]
-        order[place[j]] = j
-        free[need[j]] += 1
     return order, place, end
 
 
