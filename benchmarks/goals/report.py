@@ -212,6 +212,8 @@ def write_page() -> None:
         text += table(
             ["", "s", "over `fill`"], [[k, f"{x:.2f}", f"{x / found['fill']:.2f}"] for k, x in found.items()]
         )
+        text += "\nWith deviations: of entries from the pattern, as answers suppose them; "
+        text += f"{times.MEASURED:,} are measured.\n"
     if (found := read("loss")) is not None:
         text += "\n" + " ".join((times.__doc__ or "").split("\n\n", 1)[1].split()) + "\n\n"
         head = ["", "gain over that of all candidates, mean", "least"]
