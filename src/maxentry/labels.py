@@ -527,7 +527,10 @@ def _places(labels: Sequence[Hashable] | None, n: int, axis: Axis, what: str) ->
 # Columns of labels: a long table under other names
 
 LABELS = re.compile(r"(?i:(.+[ _.-])?id|(row|col(umn)?|user|item|movie|model|task)([ _.-]?id)?)|.*[a-z]I[dD]")
-LOOK_AT = 10_000  # lines of a table
+ASIDE = re.compile(
+    r"(?i).*(time|date|stamp|zeit|datum)|se|sem|sd|low|high|well|plate|batch|run|replicate|n|(.*[ _.-])?id"
+)  # columns beside the values
+LOOK_AT, MOST_COLUMNS = 10_000, 12  # lines and columns of a table that are looked at
 
 
 def name_long(frame: Any, *, quiet: bool = False) -> dict[str, Hashable]:
@@ -539,7 +542,7 @@ def name_long(frame: Any, *, quiet: bool = False) -> dict[str, Hashable]:
         names, columns = _first_columns(frame)
     if not columns:
         return {}
-    roles = dict(zip(("row", "col", "value"), names, strict=True))
+    roles = dict(zip(("row", "col", "value"), names, strict=False))
     given = ", ".join(f"{role}={name!r}" for role, name in roles.items())
     long = looks_long(names, columns)
     if long and not quiet:
@@ -547,7 +550,7 @@ def name_long(frame: Any, *, quiet: bool = False) -> dict[str, Hashable]:
             f"the frame was read as a long table: {given}. With these names given, this is not said.",
             stacklevel=3,
         )
-    elif not quiet and _are_pairs(*columns):
+    elif not quiet and len(columns) < 6 and _are_pairs(*columns[:3]):
         labels = f"{names[0]!r} and {names[1]!r} look like labels of rows and columns"
         warn(
             f"the frame was read as a matrix, though {labels}. If each line is one measurement, say {given}.",
@@ -557,23 +560,30 @@ def name_long(frame: Any, *, quiet: bool = False) -> dict[str, Hashable]:
 
 
 def _first_columns(frame: Any) -> tuple[tuple[Hashable, ...], list[NDArray[Any]]]:
-    """Return the names and some cells of the first three columns; nothing where the frame labels its rows."""
+    """Return the names and some cells of the first columns; nothing where the frame labels its rows."""
     table = open_frame(frame)
     if len(table.names) < 3 or table.has_labels:
         return (), []
-    return tuple(table.names[:3]), [to_cells(table.column(j)[:LOOK_AT]) for j in range(3)]
+    names = tuple(table.names[:MOST_COLUMNS])
+    return names, [to_cells(table.column(j)[:LOOK_AT]) for j in range(len(names))]
 
 
 def looks_long(names: Sequence[Hashable], columns: Sequence[Sequence[Any] | NDArray[Any]]) -> bool:
     """Whether the first three columns are labels of rows, labels of columns, and values, one measurement a line.
 
-    Labels are words, or whole numbers under a name for labels (user, movieId); those of rows repeat themselves.
+    Labels are words, or whole numbers under a name for labels (user, movieId); those of rows repeat themselves. No
+    other column may be values, too.
     """
     if len(columns) < 3:
         return False
-    rows, cols, values = (cells[:LOOK_AT] for cells in columns[:3])
+    rows, cols, values, *rest = (cells[:LOOK_AT] for cells in columns[:MOST_COLUMNS])
     labelled = all(_are_labels(name, cells) for name, cells in zip(names, (rows, cols), strict=False))
-    return labelled and len({*rows}) < len(rows) and not any(map(is_word, values))
+    if not labelled or len({*rows}) == len(rows) or any(map(is_word, values)):
+        return False
+    others = (
+        cells for name, cells in zip(names[3:], rest, strict=False) if not ASIDE.fullmatch(str(name).strip())
+    )
+    return all(any(map(is_word, cells)) or all(map(is_missing, cells)) for cells in others)
 
 
 def is_word(cell: Any) -> bool:

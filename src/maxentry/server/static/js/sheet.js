@@ -18,6 +18,7 @@ export async function readFile(file, sheet = "") {
 const isNumber = (text) => text !== "" && Number.isFinite(Number(text));
 
 const LABELS = [/^((.+[ _.-])?id|(row|col(umn)?|user|item|movie|model|task)([ _.-]?id)?)$/i, /^.*[a-z]I[dD]$/]; // as in labels.py
+const ASIDE = /^(.*(time|date|stamp|zeit|datum)|se|sem|sd|low|high|well|plate|batch|run|replicate|n|(.*[ _.-])?id)$/i; // no values, as in labels.py
 const WHOLE = /^[+-]?[0-9]+$/;
 
 /** Guess whether a table is long (a line for each measurement), and which columns have which role. */
@@ -31,10 +32,11 @@ export function guess({ names, lines }) {
   const first = lines.map((line) => line[0]);
   const repeated = new Set(first).size < first.length;
   const words = names.map((_, at) => at).filter((at) => share(at, (x) => x !== "" && !isNumber(x)) > 0.5);
-  const figures = names.map((_, at) => at).filter((at) => ![se, ...Object.values(beside)].includes(at) && share(at, isNumber) > 0.5);
+  const numbers = names.map((_, at) => at).filter((at) => ![se, ...Object.values(beside)].includes(at) && share(at, isNumber) > 0.5);
+  const figures = numbers.some((at) => !ASIDE.test(names[at].trim())) ? numbers.filter((at) => !ASIDE.test(names[at].trim())) : numbers;
   if (repeated && words.length >= 2 && (figures.length || counted)) return { long: true, row: words[0], col: words[1], value: figures.at(-1) ?? -1 };
   const named = names.length >= 3 && [0, 1].every((at) => LABELS.some((one) => one.test(names[at].trim())) && share(at, (x) => WHOLE.test(x)) === 1);
-  if (repeated && named && figures.includes(2)) return { long: true, row: 0, col: 1, value: 2 };
+  if (repeated && named && numbers.includes(2)) return { long: true, row: 0, col: 1, value: 2 };
   return { long: false, row: 0, col: -1, value: -1 };
 }
 
