@@ -524,13 +524,13 @@ def name_long(frame: Any, *, quiet: bool = False) -> dict[str, Hashable]:
     if long and not quiet:
         warn(
             f"the frame was read as a long table: {given}. With these names given, this is not said.",
-            stacklevel=3,
+            stacklevel=4,
         )
     elif not quiet and len(columns) < 6 and _are_pairs(*columns[:3]):
         labels = f"{names[0]!r} and {names[1]!r} look like labels of rows and columns"
         warn(
             f"the frame was read as a matrix, though {labels}. If each line is one measurement, say {given}.",
-            stacklevel=3,
+            stacklevel=4,
         )
     return roles if long else {}
 
