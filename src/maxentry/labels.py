@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxentry import wording
+from maxentry._io import check_memory
 from maxentry.errors import DataError, LabelError, ParameterError, is_whole
 from maxentry.frames import (
     foreign_code,
@@ -38,6 +39,7 @@ from maxentry.frames import (
     to_list,
 )
 
+PER_LABEL = 24  # bytes of a row or column: its count, its place, and one of work
 NOTHING = "expected at least one observation that is not missing, got none."
 
 
@@ -108,6 +110,28 @@ def check_shape(shape: Any) -> tuple[int, int]:
     if min(m1, m2) < 2:
         raise DataError(f"expected at least 2 rows and 2 columns, got a matrix of {m1} x {m2}.")
     return m1, m2
+
+
+def check_size(shape: Any) -> tuple[int, int]:
+    """Return a shape as two ints; raise unless there is memory for a matrix of so many rows and columns."""
+    m1, m2 = check_shape(shape)
+    check_memory(PER_LABEL * (m1 + m2), f"a matrix of {m1} x {m2}")
+    return m1, m2
+
+
+def is_matrix(data: Any) -> bool:
+    """Whether this is an array of two dimensions, or a list of rows."""
+    if isinstance(data, np.ndarray):
+        return data.ndim == 2
+    return isinstance(data, list | tuple) and bool(data) and all(np.ndim(row) == 1 for row in data)
+
+
+def numbered_rows(name: Hashable) -> str:
+    """Return the warning of a column that may number the rows."""
+    return (
+        f"the first column, {name!r}, has distinct whole numbers and was read as a column of values, not as labels; "
+        f"if it numbers the rows, say row_column={name!r} (or set_index({name!r}) in pandas, or cast it to text)."
+    )
 
 
 def check_lengths(rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> None:
