@@ -52,9 +52,9 @@ def describe(name: str, solver: str, runs: dict[str, dict[str, np.ndarray]]) -> 
     lines = []
     for part in ("warm", "cold"):
         ratio = ours[part] / peer[part]
-        spread = ratio.std(ddof=1) / np.sqrt(ratio.size) if ratio.size > 1 else float("nan")
+        spread = f" ± {ratio.std(ddof=1) / np.sqrt(ratio.size):.3f}" if ratio.size > 1 else " (one seed)"
         means = ", ".join(f"{run[part].mean():.4f}" for run in (ours, peer, plain))
-        text = f"{ratio.mean():.3f} ± {spread:.3f} ({means})"
+        text = f"{ratio.mean():.3f}{spread} ({means})"
         what = f"{name}: error of {part} rows over Macau's (ours, Macau, ours without features)"
         lines.append(Line(what, text, "<= 1"))
     for part in ("warm", "cold"):

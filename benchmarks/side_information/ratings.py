@@ -15,6 +15,7 @@ from benchmarks.measures import Task
 from benchmarks.side_information import peers
 
 import maxentry
+from maxentry.wording import count
 
 KNOWN = Path(__file__).parent / "results" / "ratings.jsonl"
 MYFM_RANK, MYFM_SWEEPS = 10, 300
@@ -87,7 +88,9 @@ def compare(name: str, asked: str, seeds: dict[str, int], quick: bool) -> list[L
         error, covered, seconds, rank = found.mean(0)
         spread = f" ± {found[:, 0].std(ddof=1) / np.sqrt(len(found)):.4f}" if len(found) > 1 else ""
         text = f"{error:.4f}{spread}, {covered:.3f}, {seconds:.0f} s, rank {rank:.3g}"
-        lines.append(Line(f"{way} ({len(found)} seeds)", text, asked if way == "ours, observed" else ""))
+        lines.append(
+            Line(f"{way} ({count(len(found), 'seed')})", text, asked if way == "ours, observed" else "")
+        )
     return lines
 
 

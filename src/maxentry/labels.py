@@ -534,28 +534,21 @@ LOOK_AT, MOST_COLUMNS = 10_000, 12  # lines and columns of a table that are look
 
 
 def name_long(frame: Any, *, quiet: bool = False) -> dict[str, Hashable]:
-    """Return the names of row, col and value of a frame that is plainly long, and say so; nothing for any other.
-
-    Where it is numbers throughout and only their pattern is that of a long one, say that it is read as a matrix.
-    """
+    """Return the names of row, col and value of a frame that is plainly long, and say so; nothing for any other."""
     with foreign_code("a frame", frame):
         names, columns = _first_columns(frame)
     if not columns:
         return {}
     roles = dict(zip(("row", "col", "value"), names, strict=False))
     given = ", ".join(f"{role}={name!r}" for role, name in roles.items())
-    long = looks_long(names, columns)
-    if long and not quiet:
-        warn(
-            f"the frame was read as a long table: {given}. With these names given, this is not said.",
-            stacklevel=3,
-        )
-    elif not quiet and len(columns) < 6 and _are_pairs(*columns[:3]):
+    long, said = looks_long(names, columns), ""
+    if long:
+        said = f"a long table: {given}. With these names given, this is not said."
+    elif len(columns) < 6 and _are_pairs(*columns[:3]):
         labels = f"{names[0]!r} and {names[1]!r} look like labels of rows and columns"
-        warn(
-            f"the frame was read as a matrix, though {labels}. If each line is one measurement, say {given}.",
-            stacklevel=3,
-        )
+        said = f"a matrix, though {labels}. If each line is one measurement, say {given}."
+    if said and not quiet:
+        warn(f"the frame was read as {said}", stacklevel=4)
     return roles if long else {}
 
 
@@ -571,8 +564,7 @@ def _first_columns(frame: Any) -> tuple[tuple[Hashable, ...], list[NDArray[Any]]
 def looks_long(names: Sequence[Hashable], columns: Sequence[Sequence[Any] | NDArray[Any]]) -> bool:
     """Whether the first three columns are labels of rows, labels of columns, and values, one measurement a line.
 
-    Labels are words, or whole numbers under a name for labels (user, movieId); those of rows repeat themselves. No
-    other column may be values, too.
+    Labels are words, or whole numbers under a name like user; those of rows repeat. No other column may be values.
     """
     if len(columns) < 3:
         return False

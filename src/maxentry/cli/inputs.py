@@ -281,7 +281,9 @@ def _is_fraction(label: str) -> bool:
 
 
 def _check_labels(side: str, labels: list[str], table: Table) -> None:
-    hint = " If this is a long table (one measurement per line), pass --names ROW,COL,VALUE with its columns."
+    listed = ", ".join(table.names)
+    columns = f"three of its columns ({listed})" if len(listed) < LONGEST_HINT else "its columns"
+    hint = f" If this is a long table (one measurement per line), pass --names ROW,COL,VALUE with {columns}."
     if all(map(_is_numeral, table.names)):
         hint = " Its first line was taken for the names of columns, but has numbers: put a line of names before it."
     if "" in labels:
