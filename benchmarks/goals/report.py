@@ -123,6 +123,26 @@ def goal_table(cells: Cells, goal: str, measure: str, large: bool, title: str) -
     )
 
 
+def pair_table(cells: Cells) -> str:
+    """Rankings by the goal less those by integrated variance, of the same replicates, with standard errors."""
+
+    def show(x: list[float]) -> str:
+        return f"{np.mean(x):+.3f}" + (f" ± {np.std(x, ddof=1) / len(x) ** 0.5:.3f}" if len(x) > 1 else "")
+
+    ours, theirs, lines, means = "rank: goal", "rank: variance", [], defaultdict(list)
+    for name in matrices.MATRICES:
+        both = [s for (n, s, rule) in cells if (n, rule) == (name, ours) and (name, s, theirs) in cells]
+        line = [f"{name} ({len(both)})"]
+        for measure in ("tau", "chance") if both else ():
+            less = [cells[name, s, ours][-1][measure] - cells[name, s, theirs][-1][measure] for s in both]
+            line.append(show(less))
+            means[measure].append(float(np.mean(less)))
+        lines += [line] if both else []
+    lines.append(["mean of matrices", *map(show, means.values())])
+    text = (pair_table.__doc__ or "") + " P(best) is that of the row that is the best."
+    return f"\n## Rankings, pair by pair\n\n{text}\n\n" + table(["", "Kendall's tau", "P(best)"], lines)
+
+
 def curve_table(cells: Cells) -> str:
     """Means over all matrices after every batch, of the matrices and seeds that every rule of a goal has."""
     lines = []
@@ -185,7 +205,7 @@ def write_page() -> None:
     if cells:
         text += "## Asked\n\n" + table(["asked", "kept on", "not on (ours, other)"], verdicts(cells))
         text += "\n" + " ".join((campaigns.__doc__ or "").split("\n\n", 1)[1].split()) + "\n"
-        text += "".join(goal_table(cells, *goal) for goal in GOALS) + curve_table(cells)
+        text += "".join(goal_table(cells, *goal) for goal in GOALS) + pair_table(cells) + curve_table(cells)
         picture(cells)
     if (found := read("baybe")) is not None:
         text += "\n## BayBE itself\n\n" + " ".join((peer.__doc__ or "").split("\n\n", 1)[1].split()) + "\n\n"
@@ -212,6 +232,8 @@ def write_page() -> None:
         text += table(
             ["", "s", "over `fill`"], [[k, f"{x:.2f}", f"{x / found['fill']:.2f}"] for k, x in found.items()]
         )
+        text += "\nWith deviations: of entries from the pattern, as answers suppose them; "
+        text += f"{times.MEASURED:,} are measured.\n"
     if (found := read("loss")) is not None:
         text += "\n" + " ".join((times.__doc__ or "").split("\n\n", 1)[1].split()) + "\n\n"
         head = ["", "gain over that of all candidates, mean", "least"]

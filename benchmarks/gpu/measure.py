@@ -2,8 +2,8 @@
 
     python -m benchmarks.gpu.measure OUT.json [part ...]     # then: python -m benchmarks.gpu OUT.json
 
-Parts: sweeps, posterior, large, ratings, small, first_use. Each part is worth its figures alone; one that fails leaves
-its error in the results. Memory and processors are those of the machine.
+Parts: sweeps, posterior, large, ratings, small, first_use, peers (needs SMURFF), host. Each part is worth its figures
+alone; one that fails leaves its error in the results. Memory and processors are those of the machine.
 """
 
 import json
@@ -14,7 +14,6 @@ import tempfile
 import threading
 import time
 import traceback
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -126,10 +125,67 @@ def sweeps():
     for rank, n in zip(RANKS, (3, 3, 1), strict=True):
         result[str(rank)]["cpu ms"] = cpu_sweep(data, rank, n)
         say(rank, "processors", result[str(rank)]["cpu ms"])
-    if find_spec("smurff"):
-        for rank in RANKS[:2]:
-            result[str(rank)]["smurff ms"] = smurff_sweep(i, j, y, rank)
-            say(rank, "smurff", result[str(rank)]["smurff ms"])
+    return result
+
+
+def peers():
+    """A sweep on the GPU, on all processors, and of SMURFF on all processors, on the same data in one run."""
+    from maxentry.gpu.device import Observed
+
+    i, j, y = heavy_tailed(N)
+    data = gibbs.prepare(Observations(SHAPE, i, j, y), True, GAUSSIAN, True, None)
+    observed = Observed(data, os.cpu_count() or 1)
+    result = {}
+    for rank in RANKS[:2]:
+        found = result[str(rank)] = {"gpu ms": time_sweeps(start_run(data, rank, 1, observed), 32)[1]}
+        say(rank, found)
+        found["smurff ms"] = smurff_sweep(i, j, y, rank)
+        say(rank, found)
+        found["cpu ms"] = cpu_sweep(data, rank, 3)
+        say(rank, found)
+    return result
+
+
+def host():
+    """Seconds to sort N measurements and to arrange them for the GPU, on one processor and on all."""
+    from maxentry.gpu.fused import PIECE
+    from maxentry.gpu.layout import Order, flatten
+    from maxentry.kernels import sorting
+
+    i, j, y = heavy_tailed(N)
+    result = {}
+
+    def timed(name, work):
+        begin = time.perf_counter()
+        found = work()
+        result[name] = time.perf_counter() - begin
+        say(name, result[name])
+        return found
+
+    def by_numpy():
+        order = np.argsort(j, kind="stable").astype(np.int32)
+        return order, i[order], y[order]
+
+    def compiled():
+        sort = sorting.CountingSort(j, SHAPE[1])
+        return sort.order, sort.arrange(i), sort.arrange(y)
+
+    before = timed("by column, NumPy", by_numpy)
+    sorting.CountingSort(j[:1000], SHAPE[1]).arrange(y[:1000])  # compiled
+    _ = sorting.CountingSort(j[:1000], SHAPE[1]).order
+    after = timed("by column, compiled", compiled)
+    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+    data = timed(
+        "sort and standardise",
+        lambda: gibbs.prepare(Observations(SHAPE, i, j, y), True, GAUSSIAN, True, None),
+    )
+    orders = [Order.by_degree(half.indptr, 1) for half in (data.by_row, data.by_col)]
+    small = Observations((2, 2), [0, 1], [0, 1], [1.0, 2.0])
+    tiny = [Order.by_degree(half.indptr, 1) for half in (small.by_row, small.by_col)]
+    flatten(small.by_row, *tiny, PIECE, 1)  # compiled
+    threads = os.cpu_count() or 1
+    timed("arrange rows", lambda: flatten(data.by_row, *orders, PIECE, threads))
+    timed("arrange columns", lambda: flatten(data.by_col, *orders[::-1], PIECE, threads))
     return result
 
 
@@ -316,7 +372,7 @@ def first_use():
     return times | {"kept, MB": kept}
 
 
-PARTS = {f.__name__: f for f in (sweeps, posterior, ratings, small, first_use, large)}
+PARTS = {f.__name__: f for f in (sweeps, posterior, ratings, small, first_use, large, peers, host)}
 
 
 def main(out, *names):

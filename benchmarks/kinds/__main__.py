@@ -32,8 +32,8 @@ if __name__ == "__main__":
             (HERE / "results" / f"{name}.now.json").unlink(missing_ok=True)
     # To be dropped once they are computed anew.
     older = (
-        "Lines of `promises` of limits, grades and all three, of `bald` and `campaigns` were computed with a slower "
-        "sampler of the same law; those of `bald` with the prior of numbers, which yes and no had then."
+        "Lines of `promises` of limits, grades and all three, and of `bald` were computed with a slower sampler of the "
+        "same law; those of `bald` with the prior of numbers, which yes and no had then."
     )
     head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.kinds`. {older}"
     main(__doc__, head, HERE.parent / "kinds.md", HERE / "results", CHECKS)

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks import matrices
 from benchmarks.checks import Line
 from benchmarks.kinds.limits import TABLES as LIMITS
-from benchmarks.kinds.scores import crps, log_loss
+from benchmarks.kinds.scores import choose_seeds, crps, log_loss, remember
 from benchmarks.kinds.yes_no import TABLES as YES_NO
 from scipy.special import ndtr, xlogy
 from scipy.stats import spearmanr
@@ -113,15 +113,10 @@ def campaigns(quick: bool) -> list[Line]:
     """CRPS at the entries not asked for, default over uniform: with limits, and as if all were values."""
     lines = []
     for name, (low, high, _) in LIMITS.items():
-        found = []
-        for seed in range(1 if quick else SEEDS):
-            found.append(
-                [
-                    [run_limits(name, (low, high), way, seed, with_limits) for way in (None, "uniform")]
-                    for with_limits in (True, False)
-                ]
-            )
-            print(f"  {name} {seed} {np.round(found[-1], 4).tolist()}", flush=True)
+        seeds = [0] if quick else choose_seeds("campaigns", name, SEEDS)
+        if not seeds:
+            continue
+        found = [_cell(name, (low, high), seed, quick) for seed in seeds]
         (ours, ours_uniform), (plain, plain_uniform) = np.mean(found, axis=0)
         text = (
             f"{ours / ours_uniform:.3f} ({ours:.4f} / {ours_uniform:.4f}); as values {plain / plain_uniform:.3f} "
@@ -131,6 +126,18 @@ def campaigns(quick: bool) -> list[Line]:
             Line(f"{name}, {len(found)} seeds: CRPS, default over uniform", text, "no higher than as values")
         )
     return lines
+
+
+def _cell(name: str, limits: tuple[float | None, float | None], seed: int, quick: bool) -> list[list[float]]:
+    """CRPS by default and of uniform entries, with limits and then as if all were values."""
+
+    def compare() -> list[list[float]]:
+        return [
+            [round(run_limits(name, limits, way, seed, with_limits), 6) for way in (None, "uniform")]
+            for with_limits in (True, False)
+        ]
+
+    return compare() if quick else remember("campaigns", f"{name}, seed {seed}", compare)
 
 
 def run_limits(

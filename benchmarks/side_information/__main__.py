@@ -15,12 +15,13 @@ from benchmarks.side_information import against_macau, harmless, ratings
 HERE = Path(__file__).parent
 NOTES = """
 **macau**: the same features, rank 8 and as many sweeps for both: four of our chains with 300 each, one chain of SMURFF
-1.1 with 1,200 (400 of them to settle), by the solver that is faster on the first seed. One thread. Error is that of
-held-out measurements; warm rows have others to learn from, cold ones none. Times are of the processor, without
-compilation. Fingerprints are simulated (2,000 x 100, 1,000 bits, 5% observed). MovieLens has age, gender and occupation
-of users, genres and year of movies. AutoML errors have the errors of 20 models that are no columns of the table.
+1.1 with 1,200 (400 of them to settle). SMURFF has two solvers: with fingerprints the faster one, conjugate gradients,
+else the direct one. One thread. Error is that of held-out measurements; warm rows have others to learn from, cold ones
+none. Times are of the processor, on a busy machine, without compilation. Fingerprints are simulated (2,000 x 100, 1,000
+bits, 5% observed). MovieLens has age, gender and occupation of users, genres and year of movies. AutoML errors have the
+errors of 20 models that are no columns of the table.
 
-**u1, 80/20, 1M**: root mean square error, coverage of 90% predictive intervals, processor time, and the rank that
+**u1, 80 to 20**: root mean square error, coverage of 90% predictive intervals, processor time, and the rank that
 weighs most. Our rank is "auto", compared on parts of the training set; myFM has rank 10 and 300 sweeps.
 
 **useless**: ten columns of random numbers as features of rows. **sweep**: 1,000 x 1,000, 50,000 measurements, rank 8.

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxentry import wording
+from maxentry._io import check_memory
 from maxentry.errors import DataError, LabelError, ParameterError, is_whole
 from maxentry.frames import (
     foreign_code,
@@ -38,6 +39,7 @@ from maxentry.frames import (
     to_list,
 )
 
+PER_LABEL = 24  # bytes of a row or column: its count, its place, and one of work
 NOTHING = "expected at least one observation that is not missing, got none."
 
 
@@ -108,6 +110,28 @@ def check_shape(shape: Any) -> tuple[int, int]:
     if min(m1, m2) < 2:
         raise DataError(f"expected at least 2 rows and 2 columns, got a matrix of {m1} x {m2}.")
     return m1, m2
+
+
+def check_size(shape: Any) -> tuple[int, int]:
+    """Return a shape as two ints; raise unless there is memory for a matrix of so many rows and columns."""
+    m1, m2 = check_shape(shape)
+    check_memory(PER_LABEL * (m1 + m2), f"a matrix of {m1} x {m2}")
+    return m1, m2
+
+
+def is_matrix(data: Any) -> bool:
+    """Whether this is an array of two dimensions, or a list of rows."""
+    if isinstance(data, np.ndarray):
+        return data.ndim == 2
+    return isinstance(data, list | tuple) and bool(data) and all(np.ndim(row) == 1 for row in data)
+
+
+def numbered_rows(name: Hashable) -> str:
+    """Return the warning of a column that may number the rows."""
+    return (
+        f"the first column, {name!r}, has distinct whole numbers and was read as a column of values, not as labels; "
+        f"if it numbers the rows, say row_column={name!r} (or set_index({name!r}) in pandas, or cast it to text)."
+    )
 
 
 def check_lengths(rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> None:
@@ -503,53 +527,55 @@ def _places(labels: Sequence[Hashable] | None, n: int, axis: Axis, what: str) ->
 # Columns of labels: a long table under other names
 
 LABELS = re.compile(r"(?i:(.+[ _.-])?id|(row|col(umn)?|user|item|movie|model|task)([ _.-]?id)?)|.*[a-z]I[dD]")
-LOOK_AT = 10_000  # lines of a table
+ASIDE = re.compile(
+    r"(?i).*(time|date|stamp|zeit|datum)|se|sem|sd|low|high|well|plate|batch|run|replicate|n|(.*[ _.-])?id"
+)  # columns beside the values
+LOOK_AT, MOST_COLUMNS = 10_000, 12  # lines and columns of a table that are looked at
 
 
 def name_long(frame: Any, *, quiet: bool = False) -> dict[str, Hashable]:
-    """Return the names of row, col and value of a frame that is plainly long, and say so; nothing for any other.
-
-    Where it is numbers throughout and only their pattern is that of a long one, say that it is read as a matrix.
-    """
+    """Return the names of row, col and value of a frame that is plainly long, and say so; nothing for any other."""
     with foreign_code("a frame", frame):
         names, columns = _first_columns(frame)
     if not columns:
         return {}
-    roles = dict(zip(("row", "col", "value"), names, strict=True))
+    roles = dict(zip(("row", "col", "value"), names, strict=False))
     given = ", ".join(f"{role}={name!r}" for role, name in roles.items())
-    long = looks_long(names, columns)
-    if long and not quiet:
-        warn(
-            f"the frame was read as a long table: {given}. With these names given, this is not said.",
-            stacklevel=3,
-        )
-    elif not quiet and _are_pairs(*columns):
+    long, said = looks_long(names, columns), ""
+    if long:
+        said = f"a long table: {given}. With these names given, this is not said."
+    elif len(columns) < 6 and _are_pairs(*columns[:3]):
         labels = f"{names[0]!r} and {names[1]!r} look like labels of rows and columns"
-        warn(
-            f"the frame was read as a matrix, though {labels}. If each line is one measurement, say {given}.",
-            stacklevel=3,
-        )
+        said = f"a matrix, though {labels}. If each line is one measurement, say {given}."
+    if said and not quiet:
+        warn(f"the frame was read as {said}", stacklevel=4)
     return roles if long else {}
 
 
 def _first_columns(frame: Any) -> tuple[tuple[Hashable, ...], list[NDArray[Any]]]:
-    """Return the names and some cells of the first three columns; nothing where the frame labels its rows."""
+    """Return the names and some cells of the first columns; nothing where the frame labels its rows."""
     table = open_frame(frame)
     if len(table.names) < 3 or table.has_labels:
         return (), []
-    return tuple(table.names[:3]), [to_cells(table.column(j)[:LOOK_AT]) for j in range(3)]
+    names = tuple(table.names[:MOST_COLUMNS])
+    return names, [to_cells(table.column(j)[:LOOK_AT]) for j in range(len(names))]
 
 
 def looks_long(names: Sequence[Hashable], columns: Sequence[Sequence[Any] | NDArray[Any]]) -> bool:
     """Whether the first three columns are labels of rows, labels of columns, and values, one measurement a line.
 
-    Labels are words, or whole numbers under a name for labels (user, movieId); those of rows repeat themselves.
+    Labels are words, or whole numbers under a name like user; those of rows repeat. No other column may be values.
     """
     if len(columns) < 3:
         return False
-    rows, cols, values = (cells[:LOOK_AT] for cells in columns[:3])
+    rows, cols, values, *rest = (cells[:LOOK_AT] for cells in columns[:MOST_COLUMNS])
     labelled = all(_are_labels(name, cells) for name, cells in zip(names, (rows, cols), strict=False))
-    return labelled and len({*rows}) < len(rows) and not any(map(is_word, values))
+    if not labelled or len({*rows}) == len(rows) or any(map(is_word, values)):
+        return False
+    others = (
+        cells for name, cells in zip(names[3:], rest, strict=False) if not ASIDE.fullmatch(str(name).strip())
+    )
+    return all(any(map(is_word, cells)) or all(map(is_missing, cells)) for cells in others)
 
 
 def is_word(cell: Any) -> bool:

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxentry import frames
-from maxentry._io import check_memory
 from maxentry.cells import (
     YES_NO,
     Words,
@@ -37,10 +36,13 @@ from maxentry.labels import (
     as_column,
     check_lengths,
     check_shape,
+    check_size,
     code_labels,
     floats,
+    is_matrix,
     is_sparse,
     name_long,
+    numbered_rows,
     place,
     positions_or_labels,
     positions_within,
@@ -51,7 +53,7 @@ from maxentry.labels import (
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-PER_LABEL = 24  # bytes of a row or column: its count, its place, and one of work
+LARGE = 500_000  # measurements from which a compiled sort is worth its compilation
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class Observations:
         check_lengths(given_rows, given_cols, as_array(self.values))
         if given_rows.size >= 2**31:
             raise DataError(f"expected fewer than 2**31 measurements, got {given_rows.size}.")
-        shape = _check_size(self.shape)
+        shape = check_size(self.shape)
         row_axis = Axis.from_labels("row", shape[0], self.row_labels)
         col_axis = Axis.from_labels("column", shape[1], self.col_labels)
         rows, cols = row_axis.within(given_rows), col_axis.within(given_cols)
@@ -108,7 +110,7 @@ class Observations:
         if np.isinf(values).any():
             k = int(np.argmax(np.isinf(values)))
             raise DataError(f"expected finite numbers, got {values[k]} at {where(k)}.")
-        order = _row_order(rows, cols, shape[1], known)
+        order = _row_order(rows, cols, shape, known)
         checked: dict[str, Any] = {"shape": shape, "values": values[order]}
         checked |= {"rows": rows[order].astype(np.int32), "cols": cols[order].astype(np.int32)}
         checked |= {"row_labels": row_axis.labels, "col_labels": col_axis.labels}
@@ -166,7 +168,7 @@ class Observations:
             long = row_column is None and frames.is_long(data)
             if not (long or options):
                 options = name_long(data)
-            matrix = se is not None and (_is_matrix(se) or frames.is_frame(se))
+            matrix = se is not None and (is_matrix(se) or frames.is_frame(se))
             if options.keys() & {*names} or long or (se is not None and not matrix):
                 _check_options(options, "a long frame", *names, *labels, "se")
                 if matrix:
@@ -241,7 +243,7 @@ class Observations:
             raise DataError(f"expected a scipy.sparse matrix, got {type(matrix).__name__}.")
         if len(matrix.shape) != 2:
             raise DataError(f"expected a sparse matrix of 2 dimensions, got one of {len(matrix.shape)}.")
-        _check_size(matrix.shape)  # conversions take memory for every row
+        check_size(matrix.shape)  # conversions take memory for every row
         with frames.foreign_code("a sparse matrix whose parts agree", matrix):
             rows, cols, values = sparse_triples(matrix)
         return cls(matrix.shape, rows, cols, values, row_labels, col_labels)  # type: ignore[arg-type]
@@ -313,7 +315,7 @@ class Observations:
                 ends = np.full((2, m1, m2), np.nan) if ends is None else ends
                 ends[:, :, j] = low, high
         if wide.numbered:
-            warn(_numbered_rows(0 if form.col_labels is None else form.col_labels[0]), stacklevel=2)
+            warn(numbered_rows(0 if form.col_labels is None else form.col_labels[0]), stacklevel=2)
         low, high = (None, None) if ends is None else ends
         names = form.kind, form.row_name, form.col_name
         return cls._from_matrix(axes, matrix, low, high, *names, se=_align(se, form, (m1, m2), row_column))
@@ -429,11 +431,16 @@ class Observations:
         """Return the measurements by row and by column, with these values in place of the measured ones."""
         order = self._col_order
         by_row = Half(_indptr(self.row_counts), self.cols, values, np.arange(self.n, dtype=np.int32))
-        return by_row, Half(_indptr(self.col_counts), self.rows[order], values[order], order)
+        if self.n < LARGE:
+            return by_row, Half(_indptr(self.col_counts), self.rows[order], values[order], order)
+        from maxentry.kernels.sorting import CountingSort  # compiled code takes long to import
+
+        sort = CountingSort(self.cols, self.shape[1])
+        return by_row, Half(_indptr(self.col_counts), sort.arrange(self.rows), sort.arrange(values), order)
 
     @cached_property
     def _col_order(self) -> NDArray[np.int32]:
-        return np.argsort(self.cols, kind="stable").astype(np.int32)
+        return _sort(self.cols, self.shape[1])
 
     @cached_property
     def row_counts(self) -> NDArray[np.int64]:
@@ -505,13 +512,6 @@ class Observations:
         return replace(self, **{name: x[chosen] for name, x in parts.items() if x is not None})
 
 
-def _check_size(shape: Any) -> tuple[int, int]:
-    """Return a shape as two ints; raise unless there is memory for a matrix of so many rows and columns."""
-    m1, m2 = check_shape(shape)
-    check_memory(PER_LABEL * (m1 + m2), f"a matrix of {m1} x {m2}")
-    return m1, m2
-
-
 def _axes(shape: tuple[int, int], rows: Any, cols: Any) -> tuple[Axis, Axis]:
     return Axis.from_labels("row", shape[0], rows), Axis.from_labels("column", shape[1], cols)
 
@@ -527,13 +527,6 @@ def _check_options(options: dict[str, Any], kind: str, *allowed: str) -> None:
     if extra:
         taken = f"only {', '.join(allowed)}" if allowed else "no option"
         raise DataError(f"expected {taken} with {kind}, got {', '.join(extra)}.")
-
-
-def _numbered_rows(name: Hashable) -> str:
-    return (
-        f"the first column, {name!r}, has distinct whole numbers and was read as a column of values, not as labels; "
-        f"if it numbers the rows, say row_column={name!r} (or set_index({name!r}) in pandas, or cast it to text)."
-    )
 
 
 def find_kind(
@@ -576,24 +569,30 @@ def _align(matrix: Any, form: frames.Form, shape: tuple[int, ...], row_column: H
 def _is_pair(data: Any) -> bool:
     """Whether this is a tuple of two matrices or frames; a tuple of two rows is one matrix."""
     two = isinstance(data, tuple) and len(data) == 2
-    return two and (all(_is_matrix(part) for part in data) or any(frames.is_frame(part) for part in data))
-
-
-def _is_matrix(data: Any) -> bool:
-    if isinstance(data, np.ndarray):
-        return data.ndim == 2
-    return isinstance(data, list | tuple) and bool(data) and all(np.ndim(row) == 1 for row in data)
+    return two and (all(is_matrix(part) for part in data) or any(frames.is_frame(part) for part in data))
 
 
 def _row_order(
-    rows: NDArray[np.int64], cols: NDArray[np.int64], m2: int, known: NDArray[np.bool_]
+    rows: NDArray[np.int64], cols: NDArray[np.int64], shape: tuple[int, int], known: NDArray[np.bool_]
 ) -> NDArray[np.int64] | slice:
     """Return the order of the known measurements by row, then column, then as given."""
-    entry = rows * m2 + cols
+    entry = rows * shape[1] + cols
     if known.all() and (entry[1:] >= entry[:-1]).all():
         return slice(None)
     order = np.flatnonzero(known)
-    return order[np.argsort(entry[order], kind="stable")]
+    if order.size < LARGE:
+        return order[np.argsort(entry[order], kind="stable")]
+    order = order[_sort(cols[order], shape[1])]
+    return order[_sort(rows[order], shape[0])]
+
+
+def _sort(keys: NDArray[Any], n_keys: int) -> NDArray[np.int32]:
+    """Return the stable order of keys from 0 to n_keys - 1."""
+    if keys.size < LARGE:
+        return np.argsort(keys, kind="stable").astype(np.int32)
+    from maxentry.kernels.sorting import CountingSort
+
+    return CountingSort(keys, n_keys).order
 
 
 def _indptr(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -91,6 +91,13 @@ def test_a_plainly_long_table_is_read_as_one_and_said(first: str, lines: str) ->
     assert answer("tell", "more.csv")["told"] == 1
 
 
+def test_a_list_without_a_line_of_names_is_told_what_is_missing() -> None:
+    Path("u.data").write_text("196\t242\t3\t881250949\n186\t302\t3\t891717742\n186\t377\t1\t878887116\n")
+    assert refused("new", "lab", "--from", "u.data").endswith("has numbers: put a line of names before it.")
+    Path("u.data").write_text("user\titem\trating\ttimestamp\n" + Path("u.data").read_text())
+    assert answer("new", "lab", "--from", "u.data")["told"] == 3
+
+
 def test_a_plain_csv_of_a_western_excel_is_read_and_said_once() -> None:
     Path("ausbeute.csv").write_bytes("Säure;Öl;Wasser\nBenzoë;1,5;\nEssig;<0,5;2\n".encode("cp1252"))
     new = good("new", "lab", "--from", "ausbeute.csv", "--seed", "1")

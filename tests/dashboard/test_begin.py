@@ -63,6 +63,63 @@ def test_a_german_list_is_read_and_its_columns_are_put_right_by_clicking(
     assert lab.get(f"{path}/settings").json()["row_name"] == "Substrat"
 
 
+LISTS = {
+    "trials": (
+        "drug,cell line,successes,trials\nD1,C1,1,2\nD1,C2,0,1\nD2,C1,1,1\n",
+        ["yes", "no", "no", "yes"],
+    ),
+    "limits": (
+        "row,col,value,low,high,se\nR1,C1,1.5,,,0.2\nR1,C2,,,0.5,\nR2,C1,,2,3,\n",
+        ["1.5", "<0.5", "2..3"],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_a_list_with_counts_of_trials_or_ends(lab: Any, reader: Reader, tmp_path: Path, kind: str) -> None:
+    text, told = LISTS[kind]
+    (tmp_path / "list.csv").write_text(text)
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Begin with a file").set_input_files(tmp_path / "list.csv")
+    sheet = form.get_by_role("region", name="How the file was read")
+    expect(sheet).to_contain_text("2 rows, 2 columns, 3 values")
+    assert sheet.get_by_text("Not used").count() == 0
+    form.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_role("heading", name="list", level=1).wait_for()
+    assert [m["text"] for m in lab.get(f"{created(lab)}/measurements").json()["items"]] == told
+
+
+@pytest.mark.filterwarnings("ignore:.*read as windows-1252")
+@pytest.mark.parametrize(
+    ("text", "encoding", "unused"),
+    [
+        ("Säure;Öl;Ausbeute;Zeit\nä;x;1,5;3\nä;y;<0,5;4\nb;x;3;1\n", "cp1252", "Not used: Zeit."),
+        (
+            "userId,movieId,rating,timestamp\n1,31,2.5,12\n1,32,3,13\n7,31,4,5\n",
+            "utf-8",
+            "Not used: timestamp.",
+        ),
+    ],
+    ids=["words", "numbers"],
+)
+def test_a_plain_list_is_known_as_one(
+    lab: Any, reader: Reader, tmp_path: Path, text: str, encoding: str, unused: str
+) -> None:
+    file = tmp_path / "list.csv"
+    file.write_bytes(text.encode(encoding))
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Begin with a file").set_input_files(file)
+    sheet = form.get_by_role("region", name="How the file was read")
+    expect(sheet).to_contain_text("2 rows, 2 columns, 3 values.")
+    expect(sheet).to_contain_text(unused)
+    western = sheet.get_by_text("Read as windows-1252, since the file is not UTF-8")
+    expect(western).to_have_count(1 if encoding == "cp1252" else 0)
+
+
 def test_a_matrix_dropped_on_the_empty_page(lab: Any, reader: Reader) -> None:
     page = reader(lab.url).tab()
     welcome = page.get_by_role("region", name="Begin")

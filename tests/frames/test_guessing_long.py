@@ -89,6 +89,22 @@ def test_a_frame_with_labels_of_its_own_stays_a_matrix() -> None:
 
 
 @both
+def test_where_two_columns_may_be_values_nothing_is_guessed(frame: Any) -> None:
+    lines = len(ratings()["user"])
+    found, (sentence,) = read(frame({**ratings(value="age"), "rating": np.arange(lines) % 5}))
+    assert found.shape[1] == 4
+    assert "was read as a matrix" in sentence
+    words = {
+        "ligand": ["A", "A", "B"],
+        "base": ["x", "y", "x"],
+        "temperature": [20, 30, 20],
+        "yield": [1.5, 2, 3],
+    }
+    with pytest.raises(DataError, match="give row=, col= and value="):
+        read(frame(words))
+
+
+@both
 def test_a_pattern_of_numbers_alone_is_warned_of(frame: Any) -> None:
     found, (sentence,) = read(frame(ratings("judge", "wine", "points")))
     assert found.shape[1] == 3

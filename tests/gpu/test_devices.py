@@ -1,13 +1,16 @@
 """Rows and columns spread over several devices give the draws of one device, up to rounding."""
 
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("jax")
 
+ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import jax
 import numpy as np
@@ -41,3 +44,19 @@ def test_eight_devices_give_the_draws_of_one():
         [sys.executable, "-c", SCRIPT], env=os.environ | flags, capture_output=True, text=True, timeout=900
     )
     assert run.stdout.strip() == "the same", run.stderr[-2000:]
+
+
+@pytest.mark.process
+def test_only_factors_effects_and_small_sums_travel():
+    """As benchmarks/gpu.md counts: 4 bytes for each of R coefficients and the effect of every row and column."""
+    from benchmarks.gpu.devices import gathered_bytes
+
+    flags = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    words = [sys.executable, "-m", "benchmarks.gpu.devices", "2"]
+    run = subprocess.run(
+        words, env=os.environ | flags, cwd=ROOT, capture_output=True, text=True, timeout=900, check=True
+    )
+    found = json.loads(run.stdout.splitlines()[-1])
+    assert found["all-gather"] == [4, gathered_bytes(found["places"], found["rank"])]
+    assert found["all-reduce"][1] < 8 * 20 * found["rank"] ** 2
+    assert set(found) == {"places", "rank", "all-gather", "all-reduce"}

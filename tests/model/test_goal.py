@@ -38,6 +38,10 @@ def test_goals_are_read_and_written_in_the_same_words(words: str) -> None:
         ("best per col", "best per column"),
         ("rank cols largest", "rank columns"),
         ("above 1e-3", "threshold 0.001"),
+        ("best-per-column", "best per column"),
+        ("rank_rows", "rank rows"),
+        ("smallest 2 per rows", "smallest 2 per row"),
+        ("threshold -5", "threshold -5"),
     ],
 )
 def test_other_ways_to_say_it(words: str, meant: str) -> None:
@@ -93,3 +97,9 @@ def test_a_ranking_has_weights_of_what_it_averages_over() -> None:
     for words in ("rank columns", "best", "fill"):
         with pytest.raises(ParameterError, match=f"for the weights of columns, got '{words}'"):
             by_row.keep_weights(words)
+
+
+@pytest.mark.parametrize("words", ["best per substrate", "smallest 3 per ligand", "rank ligands"])
+def test_lines_by_another_name_are_refused_with_advice(words: str) -> None:
+    with pytest.raises(ParameterError, match=f"got '{words}': write row or column, whatever they are called"):
+        Goal.parse(words)

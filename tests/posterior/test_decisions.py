@@ -374,3 +374,17 @@ def excess(differences, pairs):
     """The mean over matrices of came - said, where middling probabilities count most, over its standard error."""
     sums = [(said * (1 - said) * d).sum() for d, (said, _) in zip(differences, pairs, strict=True)]
     return np.mean(sums) / (np.std(sums, ddof=1) / len(sums) ** 0.5)
+
+
+def test_an_answer_marks_what_is_likelier_but_worse_on_average():
+    table = {
+        "row": ["a", "b", "c", "a"],
+        "col": ["x", "x", "x", "y"],
+        "probability": np.array([0.25, 0.5, 0.25, 1.0]),
+        "place": np.array([1, 0, 0, 1]),
+    }
+    said = decisions._say_best(Goal.parse("best per column"), table, np.array([0, 0, 0, 1]), 0.5, NAMES)
+    assert list(said)[:2] == [
+        "Best for x: a (25%), or b (50%, but worse on average) or c (25%)",
+        "Best for y: a (>99%)",
+    ]

@@ -205,7 +205,7 @@ def test_the_other_sides_laws_after_the_change_of_gauge_without_moving_it(condit
         np.testing.assert_allclose(moved @ found, B @ slope, atol=1e-7)
 
 
-def drawn(half, w, F, offset, Q, Z, R, effects, blocks, precision=2.5):
+def drawn(half, w, F, offset, Q, Z, R, effects, blocks, precision=2.5, means=None):
     """Rows drawn in blocks: factors, free effects, aligned effects, sums."""
     m, K = Z.shape
     G, free, aligned, here = (
@@ -215,10 +215,11 @@ def drawn(half, w, F, offset, Q, Z, R, effects, blocks, precision=2.5):
         np.full((m, 4), np.nan),
     )
     slope, below = np.arange(1.0, R + 1), np.zeros((half_sweep.PADDING_ROWS, K))
+    prior = () if means is None else (padded(means[:, :R]), means[:, -1].copy())
     for first, last in blocks:
         half_sweep.draw_rows(
             first, last, half.indptr, half.index, half.values, w, padded(F), offset, 0.3, precision,
-            np.vstack([Q, below]), slope, R, effects, Z, G, free, aligned, here,
+            np.vstack([Q, below]), slope, R, effects, Z, G, free, aligned, here, *prior,
         )  # fmt: skip
     return G[:, :R], free, aligned, here
 
@@ -226,8 +227,9 @@ def drawn(half, w, F, offset, Q, Z, R, effects, blocks, precision=2.5):
 @pytest.mark.parametrize("effects", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("R", [0, 3, 9])
-def test_rows_are_drawn_with_the_mean_and_the_covariance_of_the_formula(R, effects, weighted):
-    """g = P^-1 b + C'^-1 z from given normals can be checked exactly."""
+@pytest.mark.parametrize("centred", [True, False])
+def test_rows_are_drawn_with_the_mean_and_the_covariance_of_the_formula(R, effects, weighted, centred):
+    """g = P^-1 b + C'^-1 z from given normals can be checked exactly; with prior means M, b has Q M in it."""
     if R == 0 and not effects:
         return  # nothing to draw
     rng, (m1, m2, N) = np.random.default_rng(1), (19, 7, 70)  # more rows than are solved side by side
@@ -235,14 +237,16 @@ def test_rows_are_drawn_with_the_mean_and_the_covariance_of_the_formula(R, effec
     half, w = obs.by_row, rng.gamma(2.0, 0.5, N) if weighted else np.empty(0, bool)
     K, F, offset = R + effects, rng.standard_normal((m2, R)), rng.standard_normal(m2)
     Q, Z = np.diag(np.arange(1.0, K + 1)) + 0.1, rng.standard_normal((m1, K))
-    G, free, aligned, here = drawn(half, w, F, offset, Q, Z, R, effects, [(0, m1)])
+    means = None if centred else rng.standard_normal((m1, K))
+    M = np.zeros((m1, K)) if means is None else means
+    G, free, aligned, here = drawn(half, w, F, offset, Q, Z, R, effects, [(0, m1)], means=means)
     F1, w = np.hstack([F, np.ones((m2, int(effects)))]), w if weighted else np.ones(N)
     g = np.column_stack([G, free]) if effects else G
     for i in range(m1):  # the last rows have no measurement: their prior
         n = obs.rows == i
         f, t = F1[obs.cols[n]], obs.values[n] - 0.3 - offset[obs.cols[n]]
         P, b = Q + 2.5 * f.T @ (w[n, None] * f), 2.5 * f.T @ (w[n] * t)
-        expected = np.linalg.solve(P, b) + np.linalg.solve(np.linalg.cholesky(P).T, Z[i])
+        expected = np.linalg.solve(P, b + Q @ M[i]) + np.linalg.solve(np.linalg.cholesky(P).T, Z[i])
         np.testing.assert_allclose(g[i], expected, rtol=1e-9, atol=1e-12)
     e = obs.values - 0.3 - offset[obs.cols] - (F1[obs.cols] * g[obs.rows]).sum(axis=1)
     sums = np.eye(m1)[obs.rows].T @ np.column_stack([w, w * e, w * e**2])
@@ -251,7 +255,8 @@ def test_rows_are_drawn_with_the_mean_and_the_covariance_of_the_formula(R, effec
     if effects:
         np.testing.assert_allclose(here[:, :2], sums[:, :2], rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(aligned, G @ np.arange(1.0, R + 1), rtol=1e-11, atol=1e-12)
-    again = drawn(half, w if weighted else np.empty(0, bool), F, offset, Q, Z, R, effects, [(8, m1), (0, 8)])
+    w = w if weighted else np.empty(0, bool)
+    again = drawn(half, w, F, offset, Q, Z, R, effects, [(8, m1), (0, 8)], means=means)
     for one, two in zip((G, free, aligned, here), again, strict=True):
         np.testing.assert_array_equal(one, two)
 

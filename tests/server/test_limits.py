@@ -97,7 +97,8 @@ def test_a_file_is_answered_with_the_columns_that_were_not_used(client: httpx.Cl
     path = begin(client)
     csv = "row,col,value,Operator\n0,0,<0.5,N\n"
     answer = client.post(f"{path}/tell/csv", content=csv, headers={"Content-Type": "text/csv"})
-    assert answer.json() == {"told": 1, "failed": 0, "known": 0, "awaited": 0, "unused": ["Operator"]}
+    counts = {"told": 1, "failed": 0, "known": 0, "awaited": 0}
+    assert answer.json() == counts | {"unused": ["Operator"], "encoding": "utf-8"}
 
 
 def yes_no(client: httpx.Client, name: str = "yields") -> str:
@@ -168,6 +169,18 @@ def test_limits_beside_the_entry(client: httpx.Client) -> None:
     assert both.json()["detail"] == "body.lines.0: expected a value, or its limits, got value and below."
 
 
+def test_limits_beside_a_value_are_those_of_a_table(client: httpx.Client) -> None:
+    path = begin(client)
+    lines = [{"row": 0, "col": 0, "value": "0.5", "high": 0.5}, {"row": 1, "col": 1, "low": 1, "high": None}]
+    assert client.post(f"{path}/tell", json={"lines": lines}).json()["told"] == 2
+    assert [m["text"] for m in client.get(f"{path}/measurements").json()["items"]] == ["<0.5", ">1"]
+    both = client.post(
+        f"{path}/tell", json={"lines": [{"row": 0, "col": 1, "value": 5, "low": 4, "high": 6}]}
+    )
+    assert both.status_code == 422
+    assert "expected a value, or its limits low and high, got both" in both.json()["detail"]
+
+
 INTERNAL = (
     "literal",
     "Strict",
@@ -234,11 +247,17 @@ def test_trials_in_one_line(client: httpx.Client) -> None:
     assert [item["value"] for item in items] == [1.0, 1.0, 0.0, 0.0]
     for wrong in ({"successes": 4}, {"trials": None}, {"successes": -1}):
         assert client.post(f"{path}/tell", json={"lines": [line | wrong]}).status_code == 422
+    for refused in (
+        client.post(f"{begin(client, 'numbers')}/tell", json={"lines": [line]}),
+        client.post("/campaigns", json={"name": "c", "rows": 2, "cols": 2, "values": [line]}),
+    ):
+        assert "got successes and trials, which need kind='yes/no'" in refused.json()["detail"]
     csv = "row,col,successes,trials\n0,1,1,2\n"
     for _ in range(2):  # the same request again
         headers = {"Idempotency-Key": "k", "Content-Type": "text/csv"}
         answer = client.post(f"{path}/tell/csv", content=csv, headers=headers)
-        assert answer.json() == {"told": 2, "failed": 0, "known": 0, "awaited": 0, "unused": []}
+        counts = {"told": 2, "failed": 0, "known": 0, "awaited": 0}
+        assert answer.json() == counts | {"unused": [], "encoding": "utf-8"}
 
 
 def test_booleans_begin_no_campaign_of_numbers(client: httpx.Client) -> None:

@@ -237,8 +237,8 @@ def _parse_wide(table: Table, words: Words | None) -> Matrix:
         raise DataError(f"{where}: expected a row label in the first cell, got an empty cell.")
     row_labels = [label_text(cell) for cell in table.columns[0]]
     col_labels = [label_text(name) for name in table.names[1:]]
-    _check_labels("row", row_labels, table.source)
-    _check_labels("column", col_labels, table.source)
+    _check_labels("row", row_labels, table)
+    _check_labels("column", col_labels, table)
     if all(map(_is_fraction, row_labels)):
         warn(
             f"Taking the first column of {table.source}, {table.names[0]!r}, for row labels, though it looks like "
@@ -280,12 +280,19 @@ def _is_fraction(label: str) -> bool:
         return False
 
 
-def _check_labels(side: str, labels: list[str], source: str) -> None:
-    long = "If this is a long table (one measurement per line), pass --names ROW,COL,VALUE with its columns"
-    hint = f" {long}." if side == "row" else ""
+def _check_labels(side: str, labels: list[str], table: Table) -> None:
+    listed = ", ".join(table.names)
+    columns = f"three of its columns ({listed})" if len(listed) < LONGEST_HINT else "its columns"
+    hint = f" If this is a long table (one measurement per line), pass --names ROW,COL,VALUE with {columns}."
+    if all(map(_is_numeral, table.names)):
+        hint = " Its first line was taken for the names of columns, but has numbers: put a line of names before it."
     if "" in labels:
-        raise DataError(f"{source}: expected a name for every column, got an empty one.")
-    _check_distinct(side, labels, source, hint)
+        raise DataError(f"{table.source}: expected a name for every column, got an empty one.")
+    _check_distinct(side, labels, table.source, hint if side == "row" else "")
+
+
+def _is_numeral(name: str) -> bool:
+    return name.strip().lstrip("+-").replace(".", "", 1).replace(",", "", 1).isdigit()
 
 
 def _check_distinct(side: str, labels: Iterable[str], source: str, hint: str = "") -> None:

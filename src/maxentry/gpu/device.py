@@ -307,8 +307,9 @@ class Run:
 
 
 def batch_size(observed: Observed, rank: int, chains: int) -> int:
-    """How many chains' sums fit into the memory of a device."""
-    stats = observed.devices[0].memory_stats() or {}
+    """How many chains' sums fit into the memory of a device; the devices of other hosts are like those of this one."""
+    here = next(d for d in observed.devices if d.process_index == jax.process_index())
+    stats = here.memory_stats() or {}
     room = MEMORY * stats.get("bytes_limit", 8e9)
     rows = sum(order.rows.shape[1] for order in observed.orders)
     each = 3 * rows * (rank + 2) ** 2 * np.dtype(observed.real).itemsize

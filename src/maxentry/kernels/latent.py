@@ -255,13 +255,15 @@ def standardise(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def invert(start: int, size: int, single: bool, key: np.uint64, latent: Latent, block: Block) -> None:
+def invert(
+    start: int, size: int, single: bool, key: np.uint64, latent: Latent, block: Block, draws: Array, at: int
+) -> None:
     """Draw latent values by inverting their laws at the numbers from `start` on of the sequence of `key`.
 
-    In two loops, so that the processor can work on several vectors at once.
+    They go into `draws` from `at` on. In two loops, so that the processor can work on several vectors at once.
     """
     sds, lower, upper, signs, tails = block.sd, block.low, block.high, block.sign, block.q
-    shares, margins, draws, means = block.share, block.margin, block.z, latent.mean
+    shares, margins, means = block.share, block.margin, latent.mean
     for q in range(0, size, LANES):
         a, u = load(lower, q), uniforms(key, start + q)
         share = upper_tail(a)
@@ -277,7 +279,7 @@ def invert(start: int, size: int, single: bool, key: np.uint64, latent: Latent, 
     for q in range(0, size, LANES):
         x = clamp(normal_quantile(load(tails, q)), load(lower, q), load(upper, q))
         sd = multiply(load(signs, q), load(sds, q))
-        store(draws, q, fma(x, sd, load(means, start + q)))
+        store(draws, at + q, fma(x, sd, load(means, start + q)))
 
 
 class Rest(NamedTuple):
@@ -380,20 +382,18 @@ def fill_latent(
     ends, place, source = latent.ends, latent.place, latent.source
     single, block, rest, late = one_sided(ends), new_block(precision), new_rest(), 0
     key = np.uint64(rng.random() * 2.0**53) ^ (np.uint64(rng.random() * 2.0**53) << np.uint64(11))
-    draws = block.z
     for start in range(0, place.size, BLOCK):
         size = standardise(start, latent, ends, weights, precision, block)
-        invert(start, size, single, key, latent, block)
+        draws, at = block.z, 0
+        if start + size <= place.size and place[start + size - 1] - place[start] == size - 1:
+            draws, at = right, int(place[start])  # side by side
+        invert(start, size, single, key, latent, block, draws, at)
         size = min(size, place.size - start)
-        first = place[start]
-        if place[start + size - 1] - first == size - 1:  # side by side
-            for q in range(size):
-                right[first + q] = draws[q]
-        else:
+        if at == 0:
             for q in range(size):
                 right[place[start + q]] = draws[q]
         for q in range(size):
-            left[source[start + q]] = draws[q]
+            left[source[start + q]] = draws[at + q]
         late = find_rest(start, size, late, latent, block, rest)
         if late > BLOCK:
             draw_rest(late, rest, latent, left, right, rng)
@@ -463,20 +463,34 @@ def log_at_cut(cut: float, k: int, ends: Array, latent: Latent, weights: Array, 
 
 
 @njit(cache=True, nogil=True)
+def select_pairs(latent: Latent, k: int) -> Latent:
+    """Return the measurements whose line of `ends` is k or k + 1, with the means that they have now."""
+    n, end = 0, np.int32(len(latent.ends) - 1)
+    pair, place, mean = np.empty_like(latent.pair), np.empty_like(latent.place), np.empty_like(latent.mean)
+    for q in range(latent.place.size):
+        pair[n], place[n], mean[n] = latent.pair[q], latent.place[q], latent.mean[q]
+        n += int((latent.pair[q] == k) | (latent.pair[q] == k + 1))
+    size = -(-n // GROUP) * GROUP
+    for q in range(n, size):
+        pair[q], mean[q] = end, 0.0
+    return Latent(
+        pair[:size], place[:n], latent.source, latent.indptr, latent.rows, latent.ends, mean[:size], latent.every,
+        latent.inner, latent.often,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
 def redraw_cut(
     k: int, latent: Latent, weights: Array, precision: float, step: float, rng: np.random.Generator
 ) -> None:
     """One slice step on the cut between grades k and k + 1, the lines of `ends`, with z integrated out.
 
-    Its prior is uniform between the cuts beside it. The other grades say nothing of it: they are left open.
+    Its prior is uniform between the cuts beside it. The other grades say nothing of it.
     """
     least, x, most = latent.ends[k, 0], latent.ends[k, 1], latent.ends[k + 1, 1]
-    ends = np.empty(latent.ends.shape)
-    for line in range(len(ends)):
-        ends[line, 0], ends[line, 1] = -np.inf, np.inf
-    ends[k, 0], ends[k + 1, 1] = least, most
-    s = begin_slice(x, log_at_cut(x, k, ends, latent, weights, precision), step, least, most, rng)
-    while not move_slice(s, log_at_cut(s[POINT], k, ends, latent, weights, precision), rng):
+    beside, ends = select_pairs(latent, k), latent.ends.copy()
+    s = begin_slice(x, log_at_cut(x, k, ends, beside, weights, precision), step, least, most, rng)
+    while not move_slice(s, log_at_cut(s[POINT], k, ends, beside, weights, precision), rng):
         pass
     latent.ends[k, 1], latent.ends[k + 1, 0] = s[POINT], s[POINT]
 

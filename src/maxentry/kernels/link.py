@@ -10,7 +10,7 @@
 
 Let H = U G. With the coefficients of the features integrated out h_k ~ N(0, (1 + d_k) Q^-1), and all else of G has the
 precision Q. So Q given G and rho is Wishart, rho given G and Q a slice step, and U M given both is Gaussian.
-M is never part of the state of a chain. Rows are drawn as they are without features, as deviations from M.
+M is never part of the state of a chain. Rows are drawn as they are without features, with M as their prior mean.
 """
 
 import math
@@ -18,18 +18,20 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from maxentry._types import Array, Indices32
 from maxentry.kernels.gauge import cholesky, solve_upper, weighted_gram
 from maxentry.kernels.gibbs import (
     BETA,
     COIN,
+    ETA2,
+    MU,
     S2_COL,
     S2_ROW,
     Scratch,
     Side,
     draw_augmented_precision,
-    draw_block,
     finish_sweep,
     store_draw,
     update_errors,
@@ -37,7 +39,8 @@ from maxentry.kernels.gibbs import (
 )
 from maxentry.kernels.latent import Latent
 from maxentry.kernels.rng import Errors, draw_variance, fill_normal
-from maxentry.kernels.simd import LANES, broadcast, fma, horizontal_sum, load, store
+from maxentry.kernels.rows import draw_rows
+from maxentry.kernels.simd import LANES, broadcast, fetch_and_increment, fma, horizontal_sum, load, store
 
 RHO = (
     S2_ROW,
@@ -57,7 +60,6 @@ class Link(NamedTuple):
     h: Array  # (padded q,) of the effects
     M: Array  # (padded m, padded R) of the factors
     r: Array  # (padded m,) of the effects
-    values: Array  # (N,) measurements less what features say of the row
 
 
 @njit(cache=True, nogil=True)
@@ -224,18 +226,6 @@ def draw_coordinates(
 
 
 @njit(cache=True, nogil=True)
-def take_means_off(this: Side, link: Link, F: Array) -> None:
-    """link.values <- the measurements of every row less what features say of it."""
-    length = F.shape[1]
-    for i in range(this.free.size):
-        for n in range(this.indptr[i], this.indptr[i + 1]):
-            x, j = broadcast(0.0), this.positions[n]
-            for q in range(0, length, LANES):
-                x = fma(load(F, j * length + q), load(link.M, i * length + q), x)
-            link.values[n] = this.values[n] - link.r[i] - horizontal_sum(x)
-
-
-@njit(cache=True, nogil=True)
 def set_link(
     this: Side, other: Side, link: Link, scratch: Scratch, R: int, effects: bool, which: int, scalars: Array,
     rng: np.random.Generator,
@@ -256,17 +246,30 @@ def set_link(
     draw_coordinates(link, R, effects, rho, scratch.Q, rng)
     expand(link.U, link.H, link.M)
     expand_vector(link.U, link.h, link.r)
-    take_means_off(this, link, other.F)
 
 
 @njit(cache=True, nogil=True)
-def add_means(this: Side, link: Link, R: int, effects: bool) -> None:
-    """Add what features say to the rows, which were drawn as deviations from it."""
-    for i in range(this.free.size):
-        for a in range(R):
-            this.factors[i, a] += link.M[i, a]
-        if effects:
-            this.free[i] += link.r[i]
+def draw_linked_block(
+    first: int, last: int, this: Side, other: Side, link: Link, scratch: Scratch, R: int, effects: bool, scalars: Array
+) -> None:  # fmt: skip
+    """Draw rows first to last of this side around what features say of them; `first` is a multiple of eight."""
+    draw_rows(
+        first, last, this.indptr, this.positions, this.values, this.weights, other.F, other.effect, scalars[MU],
+        scratch.state[BETA] / scalars[ETA2], scratch.Q, scratch.slope, R, effects, this.Z,
+        this.factors, this.free, this.aligned, this.residual_sums, link.M, link.r,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def draw_linked_blocks(
+    counter: NDArray[np.int64], edges: NDArray[np.int64], this: Side, other: Side, link: Link, scratch: Scratch,
+    R: int, effects: bool, scalars: Array,
+) -> None:  # fmt: skip
+    """As `gibbs.draw_blocks`: threads fetch blocks until all are drawn."""
+    k = fetch_and_increment(counter)
+    while k < edges.size - 1:
+        draw_linked_block(edges[k], edges[k + 1], this, other, link, scratch, R, effects, scalars)
+        k = fetch_and_increment(counter)
 
 
 @njit(cache=True, nogil=True)
@@ -284,25 +287,20 @@ def set_norm(left: Side, right: Side, scratch: Scratch, R: int) -> None:
 
 @njit(cache=True, nogil=True)
 def run_linked_sweeps(
-    betas: Array, thin: int, R: int, effects: bool, left: Side, right: Side, rows: Side, cols: Side, row_link: Link,
-    col_link: Link, scratch: Scratch, source: Indices32, latent: Latent | None, errors: Errors | None, nu_grid: Array,
+    betas: Array, thin: int, R: int, effects: bool, left: Side, right: Side, row_link: Link, col_link: Link,
+    scratch: Scratch, source: Indices32, latent: Latent | None, errors: Errors | None, nu_grid: Array,
     hyper: Array, scalars: Array, rng: np.random.Generator,
     out_left: Array, out_right: Array, out_row: Array, out_col: Array, out_scalars: Array,
 ) -> None:  # fmt: skip
-    """Run one sweep for each beta, in place, as `gibbs.run_sweeps` does.
-
-    rows, cols: the sides with `Link.values` in place of the measurements.
-    """
+    """Run one sweep for each beta, in place, as `gibbs.run_sweeps` does."""
     for t in range(betas.size):
         scratch.state[BETA], scratch.state[COIN] = betas[t], 0.0
         fill_normal(left.Z, rng)
         set_link(left, right, row_link, scratch, R, effects, 0, scalars, rng)
-        draw_block(0, left.free.size, rows, right, scratch, R, effects, scalars)
-        add_means(left, row_link, R, effects)
+        draw_linked_block(0, left.free.size, left, right, row_link, scratch, R, effects, scalars)
         fill_normal(right.Z, rng)
         set_link(right, left, col_link, scratch, R, effects, 1, scalars, rng)
-        draw_block(0, right.free.size, cols, left, scratch, R, effects, scalars)
-        add_means(right, col_link, R, effects)
+        draw_linked_block(0, right.free.size, right, left, col_link, scratch, R, effects, scalars)
         set_norm(left, right, scratch, R)
         finish_sweep(left, right, scratch, R, effects, False, source, nu_grid, hyper, scalars, rng)
         if errors is not None:

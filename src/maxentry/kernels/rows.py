@@ -430,12 +430,36 @@ def project_on_slope(g: Array, R: int, slope: Array, p: Array, g2: Array) -> Non
 
 
 @njit(cache=True, nogil=True)
+def shift_target(S: Array, K: int, M: Array, b: Array) -> None:
+    """Row K of S, b = sum w t f, <- b - S M in every lane: the same of t less what the prior means M say; b is kept."""
+    for a in range(K):
+        at = (K * K + a) * LANES
+        x = load(S, at)
+        store(b, a * LANES, x)
+        for c in range(K):
+            s = load(S, (a * K + c) * LANES) if c <= a else load(S, (c * K + a) * LANES)
+            x = fnma(s, load(M, c * LANES), x)
+        store(S, at, x)
+
+
+@njit(cache=True, nogil=True)
+def shift_back(S: Array, K: int, M: Array, b: Array, g: Array) -> None:
+    """g <- g + M and row K of S <- b in every lane."""
+    for a in range(K):
+        store(S, (K * K + a) * LANES, load(b, a * LANES))
+        store(g, a * LANES, fma(broadcast(1.0), load(M, a * LANES), load(g, a * LANES)))
+
+
+@njit(cache=True, nogil=True)
 def draw_rows(
     first: int, last: int, indptr: Array, index: Array, values: Array, weights: Array, F: Array, offset: Array,
     mu: float, precision: float, Q: Array, slope: Array, R: int, effects: bool, Z: Array,
-    factors: Array, free: Array, aligned: Array, residual_sums: Array,
+    factors: Array, free: Array, aligned: Array, residual_sums: Array, means: Array | None = None,
+    mean_effects: Array | None = None,
 ) -> None:  # fmt: skip
     """Draw rows first to last, g_i = P_i^-1 b_i + C_i'^-1 z_i with P_i = Q + precision sum w f f' = C_i C_i'.
+
+    With prior means of factors and effects that is the law of what g_i deviates from them.
 
     The first R of g_i are its factors, the next, with effects, its free effect; the aligned one is slope'g_i.
     residual_sums <- sum w, w e and w e^2 of each row's residuals, and the squared length of its factors.
@@ -446,6 +470,7 @@ def draw_rows(
     sums, out = np.zeros(3 * (length // 16 + 1)), np.empty((length + 2, length))
     w, t2, rss, terms = np.zeros(LANES), np.zeros(LANES), np.empty(LANES), np.empty(LANES)
     we, g2 = np.zeros(LANES), np.empty(LANES)
+    M, b = np.zeros((K, LANES)), np.empty((K, LANES))
     prior_factored = False  # whether C holds the factors of Q
     for group in range(first, last, LANES):
         n = min(LANES, last - group)
@@ -461,10 +486,19 @@ def draw_rows(
                 w[lane], t2[lane] = sums[0], sums[2]
             for a in range(K):
                 g[a, lane] = Z[i, a]
+            if means is not None and mean_effects is not None:
+                for a in range(R):
+                    M[a, lane] = means[i, a]
+                if effects:
+                    M[R, lane] = mean_effects[i]
+        if means is not None:
+            shift_target(S, K, M, b)
         if not (unobserved and prior_factored):
             factorise(S, precision, Q, K, C)
         prior_factored = unobserved
         solve(C, K, g)
+        if means is not None:
+            shift_back(S, K, M, b, g)
         project_on_slope(g, R, slope, p, g2)
         if not unobserved:
             residual_squares(S, K, g, t2, rss, terms)

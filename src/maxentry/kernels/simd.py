@@ -60,6 +60,7 @@ EDGE = 6.25
 SMALLEST = math.exp(-EDGE)  # 4q(1 - q) at the edge
 EDGE_END = math.sqrt(1.0 - SMALLEST) * sum(c * EDGE**k for k, c in enumerate(QUANTILE))  # the normal there
 MOST_EXPONENT = 600.0  # products with exp(-700) may be denormal numbers, which take a hundred times as long
+LARGEST = math.sqrt(2.0 * MOST_EXPONENT)  # whose tail is taken for that of all beyond
 
 
 class Float64x8(types.Type):  # type: ignore[misc]
@@ -323,8 +324,9 @@ def uniforms(typing: Any, key: Any, n: Any) -> Any:
         def constant(*numbers: int) -> Any:
             return ir.Constant(INT64X8, list(numbers) * (LANES // len(numbers)))
 
-        key, n = (emit_broadcast(b, x, LANES) for x in args)
-        z = b.add(key, b.mul(b.add(n, constant(*range(1, LANES + 1))), constant(0x9E3779B97F4A7C15)))
+        step = 0x9E3779B97F4A7C15
+        first = emit_broadcast(b, b.add(args[0], b.mul(args[1], INT(step))), LANES)
+        z = b.add(first, constant(*(k * step % 2**64 for k in range(1, LANES + 1))))
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
             z = b.mul(b.xor(z, b.lshr(z, constant(shift))), constant(factor))
         # 52 bits below a one make a number of [1, 2)
@@ -393,8 +395,13 @@ class Lanes:
 
     def most(self, x: Any) -> "Lanes":
         """The smaller of self and x."""
-        more: Lanes = self - x
-        return more.where_positive(x, self)
+        b = self.builder
+        return self._apply(lambda a, c: b.select(b.fcmp_ordered("<", c, a), c, a), x)
+
+    def least(self, x: Any) -> "Lanes":
+        """The greater of self and x."""
+        b = self.builder
+        return self._apply(lambda a, c: b.select(b.fcmp_ordered(">", c, a), c, a), x)
 
     def exp_minus(self) -> "Lanes":
         """exp(-self) for 0 <= self <= 700, to the last digit or two."""
@@ -462,8 +469,8 @@ def _half_square(x: Lanes) -> Lanes:
 @formula
 def upper_tail(a: Lanes) -> Lanes:
     """P(Z > a)."""
-    x = abs(a).most(1e9)
-    tail = _half_square(x).exp_minus() * _mills(x)
+    x = abs(a).most(LARGEST)
+    tail = (x * x * 0.5).exp_minus() * _mills(x)
     return a.where_positive(tail, 1.0 - tail)
 
 
@@ -477,7 +484,7 @@ def normal_quantile(q: Lanes) -> Lanes:
 @formula
 def clamp(x: Lanes, a: Lanes, b: Lanes) -> Lanes:
     """x, not below a and not above b."""
-    return (a - x).where_positive(a, x).most(b)
+    return x.least(a).most(b)
 
 
 @formula

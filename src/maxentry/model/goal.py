@@ -34,10 +34,12 @@ OVERALL = 10  # entries that `best` looks for in the whole matrix
 MOST = 10_000
 PATTERN = re.compile(
     r"(?P<fill>fill)"
-    r"|(?P<best>best|largest|smallest)(?: (?P<k>\d{1,9}))?(?: per (?P<per>row|column|col))?"
-    r"|rank (?P<of>rows|columns|cols)(?: (?P<order>largest|smallest))?"
+    r"|(?P<best>best|largest|smallest)(?: (?P<k>\d{1,9}))?(?: per (?P<per>row|column|col)s?)?"
+    r"|rank (?P<of>row|column|col)s?(?: (?P<order>largest|smallest))?"
     r"|(?:threshold|above) (?P<threshold>[-+.\deE]+)"
 )
+JOINT = re.compile(r",|(?<=[a-z])[-_](?=[a-z])")  # between words: "best-per-row"
+OTHER_LINE = re.compile(r"(best|largest|smallest)( \d+)? per (?!rows?|col)\w|rank (?!rows?|col)\w")
 EXPECTED = (
     "'fill', 'best', 'best 20', 'best per row', 'smallest per column', 'rank rows', 'rank columns' or "
     "'threshold 6.5'"
@@ -79,14 +81,15 @@ class Goal:
         """Read a goal from its words; a Goal is returned as it is."""
         if isinstance(given, Goal):
             return given
-        words = " ".join(given.lower().replace(",", " ").split()) if isinstance(given, str) else ""
+        words = " ".join(JOINT.sub(" ", given.lower()).split()) if isinstance(given, str) else ""
         found = PATTERN.fullmatch(words)
         if found is None:
-            raise ParameterError(f"a goal must be {EXPECTED}, got {show(given)}")
+            lines = ": write row or column, whatever they are called" * bool(OTHER_LINE.match(words))
+            raise ParameterError(f"a goal must be {EXPECTED}, got {show(given)}{lines}")
         if found["fill"]:
             return cls()
         if found["of"]:
-            per: Line = "row" if found["of"] == "rows" else "column"
+            per: Line = "row" if found["of"] == "row" else "column"
             return cls("rank", -1 if found["order"] == "smallest" else 1, per)
         if found["threshold"]:
             return cls("threshold", threshold=_to_number(found["threshold"]))

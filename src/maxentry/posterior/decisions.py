@@ -290,7 +290,11 @@ def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float, na
         title = f"Best {noun}" if noun else what.capitalize()
         for start in np.flatnonzero(np.diff(line, prepend=-1))[:MOST_LINES]:
             of = np.flatnonzero(line == line[start])
-            named = [f"{one_line(inside[a])} ({chance(share[a])})" for a in of]
+            least = share[of[: goal.k]].min()  # of those with a place
+            named = []
+            for n, a in enumerate(of):
+                but = ", but worse on average" if n >= goal.k and share[a] > least else ""
+                named.append(f"{one_line(inside[a])} ({chance(share[a])}{but})")
             sure, maybe = ", ".join(named[: goal.k]), " or ".join(named[goal.k :])
             yield f"{title} for {one_line(lines[start])}: {sure}" + (f", or {maybe}" if maybe else "")
         if (more := len(np.unique(line)) - MOST_LINES) > 0:

@@ -428,7 +428,7 @@ class Workspace(NamedTuple):
         links = None
         if data.bases is not None:
             rows, cols = data.bases
-            links = _link(rows, rank, left.values.size), _link(cols, rank, right.values.size)
+            links = _link(rows, rank), _link(cols, rank)
         return cls(rank, data.effects, left, right, scratch, latent, errors, links)
 
     def fill(self, state: GibbsState, data: GibbsData) -> None:
@@ -474,12 +474,10 @@ def _side(half: Half, m: int, rank: int, K: int, data: GibbsData) -> Side:
     )  # fmt: skip
 
 
-def _link(basis: Basis, rank: int, n: int) -> Link:
+def _link(basis: Basis, rank: int) -> Link:
     q, m = basis.U.shape
-    H, M, values = _padded(q, rank), _padded(m, rank), np.empty(n)
-    return Link(
-        basis.U, basis.s2, np.array(link_model.PRIOR), np.zeros(m), H, np.zeros(q), M, np.zeros(m), values
-    )
+    H, M = _padded(q, rank), _padded(m, rank)
+    return Link(basis.U, basis.s2, np.array(link_model.PRIOR), np.zeros(m), H, np.zeros(q), M, np.zeros(m))
 
 
 def _padded(m: int, rank: int) -> Array:
@@ -531,10 +529,9 @@ def run_linked_sweeps(
     """Run sweeps with features; with a team, the rows of each phase are shared by it, to the same bits."""
     R, effects, left, right, scratch, latent, errors, links = workspace
     assert links is not None
-    deviations = left._replace(values=links[0].values), right._replace(values=links[1].values)
     if team is None:
         linked.run_linked_sweeps(
-            betas, keep_every, R, effects, left, right, *deviations, *links, scratch, source, latent, errors, nu_grid,
+            betas, keep_every, R, effects, left, right, *links, scratch, source, latent, errors, nu_grid,
             hyper, scalars, rng, *buffers,
         )  # fmt: skip
         return
@@ -544,9 +541,8 @@ def run_linked_sweeps(
         for k, (this, other) in enumerate(((left, right), (right, left))):
             fill_normal(this.Z, rng)
             linked.set_link(this, other, links[k], scratch, R, effects, k, scalars, rng)
-            dealt = np.zeros(1, dtype=np.int64), edges[k], deviations[k], other, scratch, R, effects, scalars
-            team.share([partial(kernel.draw_blocks, *dealt)] * (team.helpers + 1))
-            linked.add_means(this, links[k], R, effects)
+            dealt = np.zeros(1, dtype=np.int64), edges[k], this, other, links[k], scratch, R, effects, scalars
+            team.share([partial(linked.draw_linked_blocks, *dealt)] * (team.helpers + 1))
         linked.set_norm(left, right, scratch, R)
         kernel.finish_sweep(left, right, scratch, R, effects, False, source, nu_grid, hyper, scalars, rng)
         if errors is not None:

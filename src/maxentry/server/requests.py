@@ -46,6 +46,7 @@ Value = Annotated[
         examples=[3.2, {"below": 0.5}],
     ),
 ]
+End = Annotated[StrictFloat | StrictInt | None, Field(description="Of the value, as a column of tables.")]
 StandardError = Annotated[StrictFloat | StrictInt | None, Field(ge=0, description="Of the value.")]
 Person = Annotated[
     str | None,
@@ -118,6 +119,8 @@ class EntryReference(RequestBody):
         if not names:
             return data
         if data.get("value") is not None:
+            if "low" in cls.model_fields and {*names} <= {"low", "high"}:
+                return data  # columns of a table, which the reader of tables judges
             raise ValueError(f"expected a value, or its limits, got value and {names[0]}")
         limits = {name: data[name] for name in names}
         return {name: x for name, x in data.items() if name not in limits} | {"value": limits}
@@ -127,6 +130,8 @@ class TellLine(EntryReference):
     """One measurement: of an id that was asked, or of a row and a column; of yes/no also successes of trials."""
 
     value: Value = None
+    low: End = None
+    high: End = None
     se: StandardError = None
     successes: Id | None = None
     trials: Id | None = None

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 
-from maxentry import tables
+from maxentry import frames, tables
 from maxentry.campaign import views
 from maxentry.campaign.events import Failed, Told
 from maxentry.campaign.tell import Line, Receipt, find_unused, read_lines
@@ -107,7 +107,9 @@ def tell(
     service: ServiceDep, here: CampaignDep, body: requests.TellRequest, key: IdempotencyKey = None
 ) -> schemas.ReceiptResponse:
     """Tell values. All lines are recorded or none; a line that is known already changes nothing."""
-    return _tell(service, here, tell_columns(body.lines), body.again, body.who, key)
+    return _tell(
+        service, here, tell_columns(body.lines, here.campaign.settings.kind), body.again, body.who, key
+    )
 
 
 @router.post("/campaigns/{campaign}/tell/csv", openapi_extra=CSV_BODY)
@@ -132,13 +134,15 @@ def _tell_file(
     return schemas.FileReceiptResponse(**receipt.model_dump(), unused=unused, encoding=table.encoding)
 
 
-def tell_columns(lines: list[requests.TellLine]) -> dict[str, list[Any]]:
-    """The lines of a request as the columns that `Campaign.tell` takes."""
-    names = ("id", "row", "col", "reason", "failed", "se", "successes", "trials")
+def tell_columns(lines: list[requests.TellLine], kind: Any) -> dict[str, list[Any]]:
+    """The lines of a request as the columns that `Campaign.tell` takes, for a campaign of this kind of data."""
+    if kind != "yes/no" and any(line.trials is not None for line in lines):
+        raise DataError(frames.COUNTED)
+    optional = ("low", "high", "se", "successes", "trials")  # without one they are no columns: none is unused
+    names = ("id", "row", "col", "reason", "failed", *optional)
     columns = {name: [getattr(line, name) for line in lines] for name in names}
     columns |= {side: [parse_label(x) for x in columns[side]] for side in ("row", "col")}
     columns |= {"value": [value_text(line.value) for line in lines]}
-    optional = ("se", "successes", "trials")  # without one they are no columns, so that none is not used
     return {
         name: column
         for name, column in columns.items()

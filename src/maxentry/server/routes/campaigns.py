@@ -79,6 +79,8 @@ def create(
     service: ServiceDep, body: requests.CreateRequest, response: Response, claim: ClaimDep
 ) -> schemas.StatusResponse:
     """Create a campaign; with `values` it begins with these measurements, or not at all."""
+    settings = body.settings()
+    values = None if body.values is None else tell_columns(body.values, settings.get("kind"))
     here, span = service.create(
         claim,
         body.name,
@@ -86,9 +88,9 @@ def create(
         _labels(body.cols),
         who=body.who,
         seed=body.seed,
-        values=None if body.values is None else tell_columns(body.values),
+        values=values,
         exist_ok=body.exist_ok,
-        **body.settings(),
+        **settings,
     )
     response.headers["Location"] = f"{API}/campaigns/{here.id}"
     return status(here) if span is None else _past_status(here, span)

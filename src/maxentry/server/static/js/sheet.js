@@ -18,21 +18,25 @@ export async function readFile(file, sheet = "") {
 const isNumber = (text) => text !== "" && Number.isFinite(Number(text));
 
 const LABELS = [/^((.+[ _.-])?id|(row|col(umn)?|user|item|movie|model|task)([ _.-]?id)?)$/i, /^.*[a-z]I[dD]$/]; // as in labels.py
+const ASIDE = /^(.*(time|date|stamp|zeit|datum)|se|sem|sd|low|high|well|plate|batch|run|replicate|n|(.*[ _.-])?id)$/i; // no values, as in labels.py
 const WHOLE = /^[+-]?[0-9]+$/;
 
 /** Guess whether a table is long (a line for each measurement), and which columns have which role. */
 export function guess({ names, lines }) {
   const find = (role) => names.findIndex((name) => NAMES[role].includes(name.trim().toLowerCase()));
   const roles = Object.fromEntries(Object.keys(ROLES).map((role) => [role, find(role)]));
-  if (Object.values(roles).every((at) => at >= 0)) return { long: true, ...roles };
+  const { se, ...beside } = findBeside({ names }, { long: true, ...roles });
+  const counted = Object.values(beside).some((at) => at >= 0);
+  if (roles.row >= 0 && roles.col >= 0 && (roles.value >= 0 || counted)) return { long: true, ...roles };
   const share = (at, test) => lines.filter((line) => test(line[at])).length / Math.max(1, lines.length);
   const first = lines.map((line) => line[0]);
   const repeated = new Set(first).size < first.length;
   const words = names.map((_, at) => at).filter((at) => share(at, (x) => x !== "" && !isNumber(x)) > 0.5);
-  const figures = names.map((_, at) => at).filter((at) => share(at, isNumber) > 0.5);
-  if (repeated && words.length >= 2 && figures.length) return { long: true, row: words[0], col: words[1], value: figures.at(-1) };
+  const numbers = names.map((_, at) => at).filter((at) => ![se, ...Object.values(beside)].includes(at) && share(at, isNumber) > 0.5);
+  const figures = numbers.some((at) => !ASIDE.test(names[at].trim())) ? numbers.filter((at) => !ASIDE.test(names[at].trim())) : numbers;
+  if (repeated && words.length >= 2 && (figures.length || counted)) return { long: true, row: words[0], col: words[1], value: figures.at(-1) ?? -1 };
   const named = names.length >= 3 && [0, 1].every((at) => LABELS.some((one) => one.test(names[at].trim())) && share(at, (x) => WHOLE.test(x)) === 1);
-  if (repeated && named && figures.includes(2)) return { long: true, row: 0, col: 1, value: 2 };
+  if (repeated && named && numbers.includes(2)) return { long: true, row: 0, col: 1, value: 2 };
   return { long: false, row: 0, col: -1, value: -1 };
 }
 
@@ -46,24 +50,23 @@ export function matrix({ names, lines, written }, { long, row, col, value }) {
     return { rows: lines.map((_, i) => label(i, row)), cols: at.map((k) => names[k]), values, name: names[row] };
   }
   const different = (at) => [...new Set(lines.map((_, i) => label(i, at)))].filter((text) => text !== "");
-  lines.forEach((line, i) => line[value] !== "" && values.push({ row: label(i, row), col: label(i, col), value: line[value] }));
+  const beside = Object.entries(findBeside({ names }, { long, row, col, value })).filter(([, at]) => at >= 0);
+  lines.forEach((line, i) => {
+    const given = beside.filter(([, at]) => line[at] !== "").map(([name, at]) => [name, isNumber(line[at]) ? Number(line[at]) : line[at]]);
+    const text = value >= 0 && line[value] !== "" ? { value: line[value] } : {};
+    if ("value" in text || given.some(([name]) => name !== "se")) values.push({ row: label(i, row), col: label(i, col), ...text, ...Object.fromEntries(given) });
+  });
   return { rows: different(row), cols: different(col), values, name: names[row] };
 }
 
-const ERRORS = ["se", "sem", "sd"];
+// Columns of a list beside the value, as files that are told have them.
+const BESIDE = { low: ["low"], high: ["high"], se: ["se", "sem", "sd"], successes: ["successes"], trials: ["trials"] };
 const WORDS = new Set(["yes", "no", "y", "n", "true", "false", "t", "f", "pass", "fail"]);
 
-/** The column of standard errors of a list, or -1. */
-function findErrors({ names }, { long, ...roles }) {
-  return long ? names.findIndex((name, at) => ERRORS.includes(name.trim().toLowerCase()) && !Object.values(roles).includes(at)) : -1;
-}
-
-/** Give the measurements of a list, which come from its lines with a value, their standard errors. */
-function addErrors(found, roles, read) {
-  const at = findErrors(found, roles);
-  const told = at < 0 ? [] : found.lines.filter((line) => line[roles.value] !== "");
-  told.forEach((line, k) => line[at] !== "" && Object.assign(read.values[k], { se: isNumber(line[at]) ? Number(line[at]) : line[at] }));
-  return read;
+/** Where a list has its limits, standard errors and counts of trials; -1 where it has none. */
+function findBeside({ names }, { long, ...roles }) {
+  const find = (known) => (long ? names.findIndex((name, at) => known.includes(name.trim().toLowerCase()) && !Object.values(roles).includes(at)) : -1);
+  return Object.fromEntries(Object.entries(BESIDE).map(([name, known]) => [name, find(known)]));
 }
 
 /** The preview of a file: a table whose headings choose what each column is. */
@@ -76,18 +79,18 @@ export class Sheet {
   }
 
   get matrix() {
-    return addErrors(this.found, this.roles, matrix(this.found, this.roles));
+    return matrix(this.found, this.roles);
   }
 
-  /** Whether the values are words for yes and no. */
+  /** Whether the values are words for yes and no, or counts of trials. */
   get yesNo() {
     const { values } = this.matrix;
-    return values.length > 0 && values.every(({ value }) => WORDS.has(value.trim().toLowerCase()));
+    return values.length > 0 && values.every(({ value, trials }) => (value === undefined ? trials !== undefined : WORDS.has(value.trim().toLowerCase())));
   }
 
   /** The columns of a list that are not read. */
   get unused() {
-    const used = [...Object.values(this.roles), findErrors(this.found, this.roles)];
+    const used = [...Object.values(this.roles), ...Object.values(findBeside(this.found, this.roles))];
     return this.roles.long ? this.found.names.filter((_, at) => !used.includes(at)) : [];
   }
 
@@ -102,7 +105,8 @@ export class Sheet {
   /** Give a column a role; the one that had it gets the role of this column. */
   give(at, role) {
     const before = Object.keys(ROLES).find((one) => this.roles[one] === at);
-    if (before && before !== role) this.roles[before] = this.roles[role];
+    const free = this.found.names.findIndex((_, k) => k !== at && !Object.values(this.roles).includes(k));
+    if (before && before !== role) this.roles[before] = this.roles[role] >= 0 ? this.roles[role] : free;
     this.roles[role] = at;
     this.draw();
   }
