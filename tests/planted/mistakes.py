@@ -53,6 +53,13 @@ KERNELS = [
         "posterior/test_new_rows.py",
     ),
     Mistake(
+        "kernels/sorting.py",
+        "np.cumsum(counts, axis=0) - counts +",
+        "np.cumsum(counts[::-1], axis=0)[::-1] - counts +",
+        "what a later thread has of a key comes first",
+        "test_sorting.py",
+    ),
+    Mistake(
         "campaign/setting_values.py",
         "if len(known) < 2:",
         "if len(known) < 1:",
