@@ -21,7 +21,7 @@ none. Times are of the processor, on a busy machine, without compilation. Finger
 bits, 5% observed). MovieLens has age, gender and occupation of users, genres and year of movies. AutoML errors have the
 errors of 20 models that are no columns of the table.
 
-**u1, 80 to 20**: root mean square error, coverage of 90% predictive intervals, processor time, and the rank that
+**u1, 80 to 20, 1M**: root mean square error, coverage of 90% predictive intervals, processor time, and the rank that
 weighs most. Our rank is "auto", compared on parts of the training set; myFM has rank 10 and 300 sweeps.
 
 **useless**: ten columns of random numbers as features of rows. **sweep**: 1,000 x 1,000, 50,000 measurements, rank 8.
