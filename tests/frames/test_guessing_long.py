@@ -1,35 +1,24 @@
 """A frame that is plainly long is read as long, and a warning says so; a matrix of numbers stays a matrix."""
 
-import warnings
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from sklearn.exceptions import NotFittedError
+from tests.frames.test_numbered_rows import both, read
 
-from maxentry import complete
+import maxentry
+from maxentry import complete, labels
 from maxentry.errors import DataError
 from maxentry.estimators import BayesianCompleter
-from maxentry.observations import Observations
-
-FRAMES: list[Callable[[dict[str, Any]], Any]] = [pd.DataFrame, pl.DataFrame]
-both = pytest.mark.parametrize("frame", FRAMES, ids=["pandas", "polars"])
 
 
 def ratings(users: str = "user", items: str = "item", value: str = "rating") -> dict[str, Any]:
     rng = np.random.default_rng(1)
     at = np.argwhere(rng.random((12, 9)) < 0.5)
     return {users: at[:, 0] + 1, items: at[:, 1] + 1, value: rng.integers(1, 6, len(at))}
-
-
-def read(data: Any, **said: Any) -> tuple[Observations, list[str]]:
-    with warnings.catch_warnings(record=True) as given:
-        warnings.simplefilter("always")
-        found = Observations.of(data, **said)
-    return found, [str(one.message) for one in given if issubclass(one.category, UserWarning)]
 
 
 @both
@@ -126,3 +115,12 @@ def test_imputers_refuse_a_long_frame_and_say_what_to_do() -> None:
     with pytest.raises(NotFittedError):
         imputer.transform(data)
     imputer.fit(data.pivot(index="user", columns="item", values="rating"))
+
+
+def test_the_page_knows_the_same_names_of_columns() -> None:
+    script = (Path(maxentry.__file__).parent / "server" / "static" / "js" / "sheet.js").read_text(
+        encoding="utf-8"
+    )
+    words, camel = labels.LABELS.pattern.removeprefix("(?i:").rsplit(")|", 1)
+    assert f"const LABELS = [/^({words})$/i, /^{camel}$/];" in script
+    assert f"const ASIDE = /^({labels.ASIDE.pattern.removeprefix('(?i)')})$/i;" in script

@@ -510,11 +510,13 @@ def _check_kind(settings: Settings) -> None:
 
 def _check_engine(settings: Settings) -> None:
     """Raise where a GPU is wanted for what it cannot do."""
+    if settings.engine != "gpu":
+        return
     from maxentry.gpu.engine import why_no_model
 
     features = (settings.row_features or settings.col_features) is not None
     ranks = () if settings.rank == "auto" else (settings.rank,)
-    reason = why_no_model(settings.likelihood, features, ranks) if settings.engine == "gpu" else None
+    reason = why_no_model(settings.likelihood, features, ranks)
     if reason is not None:
         raise ParameterError(f"engine='gpu' {reason}; expected engine 'auto' or 'cpu' with these settings.")
 

@@ -11,8 +11,14 @@ reads at full width; below it, products of blocks.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
+
+# Before JAX looks at the machine. On processors a call of LAPACK waits, on a thread of XLA's pool, for other threads of
+# that pool. With a thread for each core, two such calls on two cores wait for each other for ever. So there are more
+# threads than calls that can be open at once.
+os.environ.setdefault("PJRT_NPROC", str(max(64, os.cpu_count() or 1)))
 
 import jax
 import jax.numpy as jnp

@@ -82,6 +82,8 @@ def choose_engine(wish: Engine, data: GibbsData, ranks: Sequence[int], work: flo
 def _has_gpu() -> bool:
     import jax
 
+    import maxentry.gpu.algebra  # noqa: F401 - what it sets counts before JAX looks at the machine
+
     try:
         return bool(jax.default_backend() == "gpu")
     except RuntimeError:  # a driver without a device, or of another version

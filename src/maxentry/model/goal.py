@@ -84,8 +84,8 @@ class Goal:
         words = " ".join(JOINT.sub(" ", given.lower()).split()) if isinstance(given, str) else ""
         found = PATTERN.fullmatch(words)
         if found is None:
-            lines = ": write row or column, whatever they are called" * bool(OTHER_LINE.match(words))
-            raise ParameterError(f"a goal must be {EXPECTED}, got {show(given)}{lines}")
+            advice = ": write row or column, whatever they are called" if OTHER_LINE.match(words) else ""
+            raise ParameterError(f"a goal must be {EXPECTED}, got {show(given)}{advice}")
         if found["fill"]:
             return cls()
         if found["of"]:
