@@ -2,8 +2,9 @@
 
     python -m benchmarks.gpu.measure OUT.json [part ...]     # then: python -m benchmarks.gpu OUT.json
 
-Parts: sweeps, posterior, large, ratings, small, first_use, peers (needs SMURFF), host. Each part is worth its figures
-alone; one that fails leaves its error in the results. Memory and processors are those of the machine.
+Parts: sweeps, posterior, large, ratings, small, first_use, peers (needs SMURFF), host. Each part runs in a process of
+its own, so that its peak of memory is its own; one that fails leaves its error in the results. `ratings` reads the file
+that MAXENTRY_ML1M names.
 """
 
 import json
@@ -122,9 +123,6 @@ def sweeps():
     first, ms = time_sweeps(start_run(data, 16, 8, observed), 8)
     result["8 chains"] = {"rank": 16, "first": first, "ms": ms, "memory": memory()}
     say("8 chains", result["8 chains"])
-    for rank, n in zip(RANKS, (3, 3, 1), strict=True):
-        result[str(rank)]["cpu ms"] = cpu_sweep(data, rank, n)
-        say(rank, "processors", result[str(rank)]["cpu ms"])
     return result
 
 
@@ -136,12 +134,12 @@ def peers():
     data = gibbs.prepare(Observations(SHAPE, i, j, y), True, GAUSSIAN, True, None)
     observed = Observed(data, os.cpu_count() or 1)
     result = {}
-    for rank in RANKS[:2]:
+    for rank, n in zip(RANKS, (3, 3, 1), strict=True):
         found = result[str(rank)] = {"gpu ms": time_sweeps(start_run(data, rank, 1, observed), 32)[1]}
         say(rank, found)
         found["smurff ms"] = smurff_sweep(i, j, y, rank)
         say(rank, found)
-        found["cpu ms"] = cpu_sweep(data, rank, 3)
+        found["cpu ms"] = cpu_sweep(data, rank, n)
         say(rank, found)
     return result
 
@@ -213,7 +211,26 @@ def smurff_sweep(i, j, y, rank):
 
 
 def posterior():
-    """From triples in memory to 8 chains x 10 draws after 100 sweeps, and where the time goes."""
+    """From triples in memory to 8 chains x 10 draws after 100 sweeps: nothing compiled, in a new process, again."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | own_cache(cache)
+        words = [sys.executable, "-m", "benchmarks.gpu.measure", "posterior_runs"]
+        first, later = (
+            json.loads(
+                subprocess.run(
+                    [*words, n], env=environment, stdout=subprocess.PIPE, text=True, check=True
+                ).stdout.splitlines()[-1]
+            )
+            for n in ("1", "2")
+        )
+    runs = {"nothing compiled": first["runs"][0], "new process": later["runs"][0], "again": later["runs"][1]}
+    return first | {"runs": runs}
+
+
+def posterior_runs(n):
+    """Print the seconds of the parts of n runs, one after the other in this process."""
+    import jax
+
     from maxentry.gpu import device
 
     parts: dict[str, float] = {}
@@ -234,7 +251,7 @@ def posterior():
     timed(chains, "spawn_chains", "draw 8 states from the prior")
     timed(device.Observed, "__init__", "arrange on the host and upload")
     timed(device.Run, "sweep", "sweeps, with compilation")
-    timed(device.Run, "_store", "draws to the host, while sweeps run")
+    timed(device.Run, "_store", "of these, draws to the host while sweeps run")
     timed(device.Run, "to_host", "last states to the host")
     i, j, y = heavy_tailed(N)
     once = np.append(
@@ -243,15 +260,21 @@ def posterior():
     i, j, y = i[once], j[once], y[once]
     plan = Sampling("population", chains=8, anneal=50, settle=50, draws=10, thin=1)
     options = {"shape": SHAPE, "rank": 16, "sampling": plan, "dtype": np.float32, "progress": False}
-    result = {"observations": len(y)}
-    for name in ("first", "again"):
+    runs = []
+    for _ in range(n):
         parts.clear()
         begin = time.perf_counter()
+        jax.device_put(np.zeros(1)).block_until_ready()
+        parts["start JAX and the GPU"] = time.perf_counter() - begin
         found = maxentry.complete((i, j, y), engine="gpu", seed=0, **options)
-        result[name] = {"total": time.perf_counter() - begin, **parts}
-        result["noise sd"] = float(np.sqrt(found.draws.eta2.mean()))
-        say(name, result)
-    return result
+        runs.append({"total": time.perf_counter() - begin, **parts})
+    sd = float(np.sqrt(found.draws.eta2.mean()))
+    print(json.dumps({"observations": len(y), "noise sd": sd, "chains": len(found.chains), "runs": runs}))
+
+
+def own_cache(folder):
+    """Where a process keeps what it compiles, if it is not to find what others kept."""
+    return {"XDG_CACHE_HOME": folder, "NUMBA_CACHE_DIR": str(Path(folder) / "numba")}
 
 
 def large():
@@ -270,6 +293,11 @@ def large():
         first, ms = time_sweeps(start_run(data, rank, 1, observed), 8)
         result[str(rank)] = {"first": first, "ms": ms, "memory": memory()}
         say(rank, result[str(rank)])
+    rows, cols = observed.sides
+    result["parts, GB"] = {
+        "places and values": sum(a.nbytes for side in (rows, cols) for a in side.flat[:2]) / 1e9,
+        "where rows begin": sum(a.nbytes for side in (rows, cols) for a in (*side.flat[2:], side.ids)) / 1e9,
+    }
     return result
 
 
@@ -283,13 +311,17 @@ def ratings():
     test, train = np.split(order, [values.size // 10])
     plan = Sampling("population", chains=16, anneal=100, settle=100, draws=10, thin=10)
     result, means = {}, {}
-    for engine in ("gpu", "cpu"):
+    for name in ("gpu", "cpu", "gpu again"):
+        engine = name[:3]
         begin = time.perf_counter()
         found = maxentry.complete(
             (rows[train], cols[train], values[train].astype(float)), shape=shape, rank=10, sampling=plan, seed=1,
             engine=engine, progress=False,
         )  # fmt: skip
         took = time.perf_counter() - begin
+        if name == "gpu again":
+            result["gpu"]["seconds again"] = took
+            break
         d, (i, j) = found.draws, (rows[test], cols[test])
         z = np.array(
             [
@@ -361,7 +393,7 @@ print(time.perf_counter() - begin)
 def first_use():
     """Seconds of a small fit in a new process: with nothing compiled, then with what the first one kept."""
     with tempfile.TemporaryDirectory() as cache:
-        environment = os.environ | {"XDG_CACHE_HOME": cache, "NUMBA_CACHE_DIR": str(Path(cache) / "numba")}
+        environment = os.environ | own_cache(cache)
         times = {}
         for name in ("nothing compiled", "in a new process", "in a third"):
             done = subprocess.run(
@@ -376,23 +408,34 @@ PARTS = {f.__name__: f for f in (sweeps, posterior, ratings, small, first_use, l
 
 
 def main(out, *names):
+    """Measure each part in a process of its own, and add it to the results in a file."""
+    for name in names or PARTS:
+        subprocess.run([sys.executable, "-m", "benchmarks.gpu.measure", "part", out, name], check=True)
+
+
+def part(out, name):
+    """Measure one part in this process."""
     import jax
 
-    device = jax.devices()[0]
-    result = {
+    device, path = jax.devices()[0], Path(out)
+    result = json.loads(path.read_text()) if path.exists() else {}
+    result |= {
         "device": device.device_kind, "platform": device.platform, "processors": os.cpu_count(),
         "jax": jax.__version__, "numpy": np.__version__, "python": sys.version.split()[0],
     }  # fmt: skip
-    for name in names or PARTS:
-        say(name)
-        try:
-            result[name] = PARTS[name]()
-        except Exception as error:
-            traceback.print_exc(limit=-5)
-            result[name] = {"failed": repr(error)[:500]}
-        say(name, result[name])
-        Path(out).write_text(json.dumps(result, indent=1) + "\n")
+    try:
+        result[name] = PARTS[name]()
+    except Exception as error:
+        traceback.print_exc(limit=-5)
+        result[name] = {"failed": repr(error)[:500]}
+    say(name, result[name])
+    path.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1] == "posterior_runs":
+        posterior_runs(int(sys.argv[2]))
+    elif sys.argv[1] == "part":
+        part(*sys.argv[2:])
+    else:
+        main(*sys.argv[1:])

@@ -62,6 +62,7 @@ def test_auto_looks_at_the_data_and_never_at_the_machine(monkeypatch):
         assert fits.choose_engine_of(settings(engine=wish), plain) == wish
     assert fits.choose_engine_of(settings(engine="auto"), plain) == "cpu"  # too small
     monkeypatch.setattr(engine, "WORTH", 1e4)
+    monkeypatch.setattr(engine, "WORTH_WHOLE", 1e4)
     assert fits.choose_engine_of(settings(engine="auto"), plain) == "gpu"
     assert fits.choose_engine_of(settings(engine="auto", noise="rows"), plain) == "cpu"
     assert fits.choose_engine_of(settings(engine="auto"), repeated) == "cpu"

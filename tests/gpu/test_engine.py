@@ -1,5 +1,8 @@
 """`engine=`: what is refused, what falls to the processor, and that a GPU's chains do all that the processor's do."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -58,12 +61,26 @@ def test_a_gpu_is_taken_where_there_is_one_and_work_is_plenty(monkeypatch):
     data = ModelSpec().data(maxentry.Observations.of(matrix()))
     for found in (True, False):
         monkeypatch.setattr(engine, "_has_gpu", lambda found=found: found)
-        assert choose_engine("auto", data, [2], engine.WORTH) == ("gpu" if found else "cpu")
-        assert choose_engine("auto", data, [2], 0.9 * engine.WORTH) == "cpu"
-        assert choose_engine("cpu", data, [2], engine.WORTH) == "cpu"
+        long = int(engine.WORTH_WHOLE / engine.WORTH) + 1
+        assert choose_engine("auto", data, [2], engine.WORTH, long) == ("gpu" if found else "cpu")
+        assert choose_engine("auto", data, [2], 0.9 * engine.WORTH, 2 * long) == "cpu"
+        assert choose_engine("auto", data, [2], engine.WORTH, long // 2) == "cpu"
+        assert choose_engine("cpu", data, [2], engine.WORTH, long) == "cpu"
     jax.config.update("jax_platforms", None)
     with pytest.raises(ParameterError, match="JAX can use, and it found none"):
-        choose_engine("gpu", data, [2], engine.WORTH)
+        choose_engine("gpu", data, [2], engine.WORTH, 1)
+
+
+def test_the_rule_of_auto_is_that_of_the_measured_table():
+    """The sizes at which a sweep is faster on the GPU, and the work of processors while a new process gets ready."""
+    path = Path(__file__).parents[2] / "benchmarks" / "gpu" / "h200.json"
+    measured = json.loads(path.read_text())
+    faster = {table["work"]: table["cpu"] > table["gpu"] for table in measured["small"].values()}
+    assert {work: work >= engine.WORTH for work in faster} == faster
+    largest = measured["small"]["1000"]
+    speed = 96 * largest["work"] / largest["cpu"]  # multiplications a second on all processors
+    whole = speed * measured["first_use"]["in a new process"]
+    assert 0.5 < engine.WORTH_WHOLE / whole < 2.0
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """The parts of a sweep for GPUs against obvious twins: where observations stand, sums of rows, solves, slices."""
 
+import sys
+
 import numpy as np
 import pytest
 from scipy.stats import kstest
@@ -151,3 +153,21 @@ def test_normals_of_rows_are_normal_and_belong_to_the_row():
         assert kstest(z.ravel(), "norm").pvalue > 1e-3
         assert np.abs(np.corrcoef(z.T) - np.eye(5)).max() < 5 / np.sqrt(4_000)
         np.testing.assert_array_equal(laws.row_normals(key, rows[::-1], 5, np.dtype(dtype))[::-1], z)
+
+
+@pytest.mark.parametrize(
+    ("platform", "capability", "expected"),
+    [
+        ("gpu", "9.0", True),
+        ("gpu", "8.0", True),
+        ("gpu", "7.5", False),
+        ("gpu", "gfx942", False),
+        ("cpu", "", False),
+    ],
+)
+def test_kernels_are_for_gpus_that_their_compiler_knows(monkeypatch, platform, capability, expected):
+    device = type("Device", (), {"platform": platform, "compute_capability": capability})()
+    assert fused.has_kernels(device) is expected
+    monkeypatch.setitem(sys.modules, "jax.experimental.pallas.triton", None)  # a JAX without it
+    monkeypatch.delattr("jax.experimental.pallas.triton", raising=False)
+    assert fused.has_kernels(device) is False

@@ -231,13 +231,13 @@ def choose_engine_of(settings: Settings, data: Observations) -> Literal["cpu", "
     """
     if settings.engine != "auto":
         return settings.engine
-    from maxentry.gpu.engine import WORTH, why_no_model, why_not
+    from maxentry.gpu.engine import is_worth, why_no_model, why_not
     from maxentry.posterior.chains import ModelSpec
 
     rank = USUAL_RANK if settings.rank == "auto" else settings.rank
     plan = Sampling.resolve("population", data.shape, data.n, rank)
     features = (settings.row_features or settings.col_features) is not None
-    if plan.chains * sweep_work(data.shape, data.n, rank) < WORTH:
+    if not is_worth(plan.chains * sweep_work(data.shape, data.n, rank), plan.sweeps):
         return "cpu"
     likelihood = Likelihood.of(
         settings.kind, settings.noise, settings.levels, settings.limits, settings.noise_sd, data

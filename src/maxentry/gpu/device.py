@@ -19,7 +19,7 @@ from jax.sharding import PartitionSpec as Spread
 
 from maxentry._io import user_cache
 from maxentry._types import Array
-from maxentry.gpu.fused import PIECE
+from maxentry.gpu.fused import PIECE, has_kernels
 from maxentry.gpu.halves import Setup, SideState
 from maxentry.gpu.layout import Order, arrange, flatten
 from maxentry.gpu.sums import Lines
@@ -69,8 +69,8 @@ class Observed:
     @property
     def fused(self) -> bool:
         """Whether the kernels for GPUs do the sums: without weights, in single precision."""
-        gpu = self.devices[0].platform == "gpu"
-        return gpu and not self.data.likelihood.weighted and self.real is np.float32
+        plain = not self.data.likelihood.weighted and self.real is np.float32
+        return plain and has_kernels(self.devices[0])
 
     def _upload(self) -> tuple[Lines, Lines]:
         data, (rows, cols), threads = self.data, self.orders, self.threads

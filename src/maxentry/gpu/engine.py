@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 Engine = Literal["auto", "cpu", "gpu"]
 LARGEST_RANK = 64
 WORTH = 5e7  # multiplications of a sweep of all chains from which a GPU is faster (benchmarks/gpu.md)
+WORTH_WHOLE = (
+    3e11  # those of all sweeps that processors do while a new process gets a GPU ready (the same page)
+)
 
 
 def check_engine(name: object, cluster: object = None) -> None:
@@ -54,16 +57,23 @@ def why_not(data: GibbsData, ranks: Sequence[int]) -> str | None:
     return why_no_model(data.likelihood, bool(data.bases), ranks)
 
 
-def choose_engine(wish: Engine, data: GibbsData, ranks: Sequence[int], work: float) -> Literal["cpu", "gpu"]:
+def is_worth(work: float, sweeps: int) -> bool:
+    """Whether a GPU is faster: for a sweep of all chains, of `work` multiplications, and for all with compilation."""
+    return work >= WORTH and work * sweeps >= WORTH_WHOLE
+
+
+def choose_engine(
+    wish: Engine, data: GibbsData, ranks: Sequence[int], work: float, sweeps: int
+) -> Literal["cpu", "gpu"]:
     """Return where to run: "auto" takes a GPU where there is one, it can do the problem, and work is plenty.
 
-    work: multiplications of a sweep of all chains.
+    work: multiplications of a sweep of all chains; sweeps: of each.
     """
     if wish == "cpu":
         return "cpu"
     reason = why_not(data, ranks)
     if wish == "auto":
-        good = reason is None and work >= WORTH and find_spec("jax") is not None
+        good = reason is None and is_worth(work, sweeps) and find_spec("jax") is not None
         return "gpu" if good and _has_gpu() else "cpu"
     if reason is not None:
         raise ParameterError(f"engine='gpu' {reason}; leave engine= out, or use engine='cpu'")

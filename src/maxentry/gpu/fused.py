@@ -1,8 +1,9 @@
 """Kernels for GPUs (Pallas): the sums of each row, and the draw of its coefficients from them, each in one pass.
 
-`sum_lines`: a program for each line gathers the features of its observations from the cache, some slots at a time, and
-multiplies them on the tensor cores: three products of half the digits each, which have the error of single precision.
-The sums stay on chip. Rows with more than `PIECE` observations have more lines; their sums are added in a fixed order.
+`sum_lines`: a program for each line gathers the features of its observations from the cache, some slots at a time. The
+products of features with each other are taken on the tensor cores, three of half the digits each, which have the error
+of single precision; those with 1 and t are not, which is faster. The sums stay on chip. Rows with more than `PIECE`
+observations have more lines; their sums are added in a fixed order.
 
 `draw_lines`: a program for each row factorises its precision in registers, in tiles of 16 x 16, and solves.
 
@@ -11,6 +12,7 @@ All in single precision, R padded with zeros to 16, 32 or 64. Off a GPU they run
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,7 +25,7 @@ PIECE = 2048  # observations of a line, at most
 SUM_SHAPE = {16: (32, 1), 32: (32, 1), 64: (16, 2)}  # slots at a time and warps, by the padded R
 DRAW_WARPS = 1
 TILE = 16
-BORDER = 16  # columns of the products with (1, t): the fewest that tensor cores take
+LEAST_CAPABILITY = 8
 
 
 class Flat(NamedTuple):
@@ -41,6 +43,24 @@ class Flat(NamedTuple):
 def padded_side(R: int) -> int:
     """R rounded up to a side that the kernels have."""
     return max(16, 1 << (R - 1).bit_length())
+
+
+def has_kernels(device: Any) -> bool:
+    """Whether the kernels can be compiled for a device, by the compiler that JAX has for Pallas.
+
+    That is Triton, for NVIDIA's GPUs from compute capability 8 on. JAX 0.11 says that it will be taken out one day, and
+    its other compiler has no gathers from the cache. Without it, sums and draws are the library's.
+    """
+    number = str(getattr(device, "compute_capability", "")).partition(".")[0]
+    if device.platform != "gpu" or not number.isdigit() or int(number) < LEAST_CAPABILITY:
+        return False
+    try:
+        from jax.experimental.pallas import triton  # noqa: F401
+    except ImportError:
+        return False
+    # It is said when a sweep is compiled, with none of our calls on the stack, so nothing narrower would do.
+    warnings.filterwarnings("ignore", "The Pallas Triton backend is deprecated", DeprecationWarning)
+    return True
 
 
 def interpreted() -> bool:
@@ -61,18 +81,18 @@ def _options(warps: int) -> dict[str, Any]:
     }
 
 
-def sum_lines(flat: Flat, F: Array, one: Array, offset: Array) -> tuple[Array, Array]:
+def sum_lines(flat: Flat, F: Array, offset: Array) -> tuple[Array, Array]:
     """Return sum f f' of each row, (m, side, side), and in (m, 3, side) sum f, sum t f, and (n, sum t, sum t^2)."""
     nothing = jnp.zeros(len(flat.more_start) + 1, jnp.int32)
     side = F.shape[1]
     more = jnp.zeros((1, side, side), F.dtype), jnp.zeros((1, 3, side), F.dtype)
     if len(flat.more_start):
-        more = _sum(flat.more_start, flat.more_length, nothing, flat, F, one, offset, *more)
-    return _sum(flat.start, flat.length, flat.more, flat, F, one, offset, *more)
+        more = _sum(flat.more_start, flat.more_length, nothing, flat, F, offset, *more)
+    return _sum(flat.start, flat.length, flat.more, flat, F, offset, *more)
 
 
 def _sum(
-    start: Array, count: Array, more: Array, flat: Flat, F: Array, one: Array, offset: Array, ff: Array, borders: Array
+    start: Array, count: Array, more: Array, flat: Flat, F: Array, offset: Array, ff: Array, borders: Array
 ) -> tuple[Array, Array]:  # fmt: skip
     lines, side = len(start), F.shape[1]
     step, warps = SUM_SHAPE[side]
@@ -83,20 +103,18 @@ def _sum(
     call = pl.pallas_call(
         partial(_sum_line, step=step, nowhere=len(F) - 1), out_shape=shapes, grid=(lines,), **_options(warps)
     )
-    found: tuple[Array, Array] = call(
-        start, count, more, flat.places, flat.values, F, one, offset, ff, borders
-    )
+    found: tuple[Array, Array] = call(start, count, more, flat.places, flat.values, F, offset, ff, borders)
     return found
 
 
 def _sum_line(
-    start: Any, count: Any, more: Any, index: Any, values: Any, F: Any, one: Any, offset: Any, more_ff: Any,
+    start: Any, count: Any, more: Any, index: Any, values: Any, F: Any, offset: Any, more_ff: Any,
     more_borders: Any, out_ff: Any, out_borders: Any, *, step: int, nowhere: int,
 ) -> None:  # fmt: skip
     from jax.experimental.pallas.triton import load
 
     line, side, real = pl.program_id(0), F.shape[1], F.dtype
-    slot, column, border = jnp.arange(step), jnp.arange(side), jnp.arange(BORDER)
+    slot, column = jnp.arange(step), jnp.arange(side)
     first, n = start[line], count[line]
     product = partial(
         lax.dot_general,
@@ -105,28 +123,23 @@ def _sum_line(
         preferred_element_type=real,
     )
 
-    def add(k: Any, sums: tuple[Array, ...]) -> tuple[Array, ...]:
-        ff, side_sums, w_sum, t_sum, tt_sum = sums
-        inside = k * step + slot < n
-        at = first + k * step + slot
-        j = load(index.at[at], mask=inside, other=nowhere)
-        y = load(values.at[at], mask=inside, other=0.0)
-        f, w = load(F.at[j[:, None], column[None, :]]), load(one.at[j])
-        t = y * w + load(offset.at[j])
-        beside = jnp.where(border == 0, w[:, None], jnp.where(border == 1, t[:, None], 0.0))
-        return ff + product(f, f), side_sums + product(f, beside), w_sum + w, t_sum + t, tt_sum + t * t
+    def fetch(k: Any) -> tuple[Array, Array]:
+        inside, at = k * step + slot < n, first + k * step + slot
+        return load(index.at[at], mask=inside, other=nowhere), load(values.at[at], mask=inside, other=0.0)
 
-    start_at = (
-        jnp.zeros((side, side), real), jnp.zeros((side, BORDER), real),
-        jnp.zeros(step, real), jnp.zeros(step, real), jnp.zeros(step, real),
-    )  # fmt: skip
-    ff, side_sums, w, t, tt = lax.fori_loop(0, (n + step - 1) // step, add, start_at)
-    last = jnp.where(
-        column == 0, jnp.sum(w), jnp.where(column == 1, jnp.sum(t), jnp.where(column == 2, jnp.sum(tt), 0.0))
-    )
-    sums = (
-        ff, jnp.sum(jnp.where(border == 0, side_sums, 0.0), 1), jnp.sum(jnp.where(border == 1, side_sums, 0.0), 1), last
-    )  # fmt: skip
+    def add(k: Any, carry: tuple[Array, ...]) -> tuple[Array, ...]:
+        j, y, ff, f_sum, tf_sum, t_sum, tt_sum = carry
+        following = fetch(k + 1)  # on its way while this step multiplies
+        f, t = load(F.at[j[:, None], column[None, :]]), y + load(offset.at[j])
+        sums = f_sum + f, tf_sum + f * t[:, None], t_sum + t, tt_sum + t * t
+        return *following, ff + product(f, f), *sums
+
+    slots, tile = jnp.zeros(step, real), jnp.zeros((step, side), real)
+    begin = (*fetch(0), jnp.zeros((side, side), real), tile, tile, slots, slots)
+    _, _, ff, f, tf, t, tt = lax.fori_loop(0, (n + step - 1) // step, add, begin)
+    last = jnp.where(column == 1, jnp.sum(t), jnp.where(column == 2, jnp.sum(tt), 0.0))
+    last = jnp.where(column == 0, n.astype(real), last)
+    sums = ff, jnp.sum(f, 0), jnp.sum(tf, 0), last
 
     def add_more(k: Any, sums: tuple[Array, ...]) -> tuple[Array, ...]:
         ff, f, tf, last = sums

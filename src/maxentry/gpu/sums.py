@@ -142,7 +142,7 @@ def _library_sums(block: DeviceBlock, table: Table, weights: Array | None, chain
 def _fused_sums(flat: Flat, table: Table) -> Sums:
     """The same by the kernel for GPUs; without weights, in single precision. R is padded: see `fused`."""
     F = jnp.pad(table.F, ((0, 0), (0, padded_side(table.F.shape[1]) - table.F.shape[1])))
-    ff, borders = sum_lines(flat, F, table.one, table.offset)
+    ff, borders = sum_lines(flat, F, table.offset)
     w, t, tt = (borders[:, 2, k] for k in range(3))
     return Sums(ff, borders[:, 0], borders[:, 1], w, t, tt, borders)
 

@@ -168,7 +168,7 @@ def complete(
     if cluster is not None and watch is not None:
         raise ParameterError("watch= follows the sweeps on this machine; leave it or cluster= out")
     data, priors_of = fit.data(observations), fit.priors_of(observations.shape)
-    choose_engine(engine, data, [0 if rank == "auto" else int(rank)], 0.0)  # refuses what a GPU cannot do
+    choose_engine(engine, data, [0 if rank == "auto" else int(rank)], 0.0, 0)  # refuses what a GPU cannot do
     with open_client(cluster) as client:
         draw_store = MEMORY if store is None else FolderStore.create(store)
         watching = None if watch is None else Watched.from_labels(observations, watch)
@@ -324,7 +324,7 @@ def _run(
 ) -> chains.ChainRun:
     n, ranks = data.by_row.values.size, [chain.rank for chain in started]
     work = sum(sweep_work(data.shape, n, rank, data.features_work) for rank in ranks)
-    options["engine"] = choose_engine(engine, data, ranks, work)
+    options["engine"] = choose_engine(engine, data, ranks, work, plan.sweeps)
     with track(len(started) * plan.sweeps, what, progress) as bar:
         run = chains.run_chains(started, data, priors_of, plan, bar, **options)
     if plan.kind != "population":
