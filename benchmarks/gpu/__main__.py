@@ -39,12 +39,12 @@ def write(result):
         f"Eight chains of rank 16 as a batch: {sweeps['8 chains']['ms']:.1f} ms a sweep of all. The observations of "
         f"both sides take {sweeps['memory of observations, GB']:.2f} GB. First sweeps include compilation.",
         "**The goal of 2 ms at rank 16 is missed.** Sums and draws of rows are two kernels in Pallas. Of a sweep on "
-        "one H200, their kernels took 3.1 ms (rows' sums 1.2, columns' sums 1.1, draws 0.8), about 500 small kernels (R x "
-        "R algebra in double precision, slice steps, effects) 1.2 ms, and waiting between them 0.8 ms. Taking the "
+        "one H200, their kernels took 3.1 ms (rows' sums 1.2, columns' sums 1.1, draws 0.8), about 500 small kernels "
+        "(R x R algebra in double precision, slice steps, effects) 1.2 ms, and waiting between them 0.8 ms. Taking the "
         "products with 1 and t off the tensor cores, and fetching the next observations while the present ones are "
-        "multiplied, brought the sums of rows from 1.2 to 0.8 ms and of columns from 1.1 to 0.6 ms, which is in the table; steps "
-        "of 16 or 64 observations instead of 32, and two warps, did not help. If sums cost nothing, 2 ms would still "
-        "be out of reach: the small kernels would have to be one.",
+        "multiplied, brought the sums of rows from 1.2 to 0.8 ms and of columns from 1.1 to 0.6 ms, which is in the "
+        "table; steps of 16 or 64 observations instead of 32, and two warps, did not help. If sums cost nothing, 2 ms "
+        "would still be out of reach: the small kernels would have to be one.",
         "The same beside SMURFF (BPMF, which has no effects) on all processors, in one run:",
         table(
             ["rank", "GPU, ms", "SMURFF over GPU", "our processors over GPU", "SMURFF over our processors"],
