@@ -9,9 +9,12 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from numba import njit
 
 import maxentry
+from maxentry._types import Array
 
 ON_POSIX = pytest.mark.skipif(sys.platform == "win32", reason="there are no such modes")
 PACKAGE = Path(maxentry.__file__).parent
@@ -19,10 +22,10 @@ CODE = """
 import json
 import numpy as np
 import maxentry
-from maxentry.kernels.gauge import cholesky
-cholesky(np.eye(2), 2)
-found = cholesky.stats
-print(json.dumps([maxentry.__file__, cholesky._cache.cache_path, sum(found.cache_hits.values())]))
+from maxentry.kernels.rng import fill_normal
+fill_normal(np.empty(2), np.random.default_rng(0))
+found = fill_normal.stats
+print(json.dumps([maxentry.__file__, fill_normal._cache.cache_path, sum(found.cache_hits.values())]))
 """
 
 
@@ -222,3 +225,17 @@ def test_numba_can_warn_of_what_it_cannot_keep(tmp_path: Path) -> None:
     with pytest.warns(NumbaWarning, match="uses lifted code") as warned:
         assert not kept.check_cachable(lifted)
     assert warned[0].filename == "small_linalg.py"
+
+
+def test_an_inner_function_gives_the_same_from_python_and_from_a_kernel() -> None:
+    """Without its wrappers a call from Python would end the process; tests call many of them."""
+    from maxentry.kernels.gauge import cholesky
+
+    @njit
+    def factorise(P: Array) -> bool:
+        return cholesky(P, 2)
+
+    for P, is_positive in (([[4.0, 2.0], [2.0, 5.0]], True), ([[1.0, 2.0], [2.0, 1.0]], False)):
+        once, again = np.array(P), np.array(P)
+        assert cholesky(once, 2) == factorise(again) == cholesky(np.array(P), 2) == is_positive
+        np.testing.assert_array_equal(once, again)

@@ -37,6 +37,7 @@ from maxentry.kernels.gibbs import (
     update_errors,
     update_latent,
 )
+from maxentry.kernels.jit_cache import inner
 from maxentry.kernels.latent import Latent
 from maxentry.kernels.rng import Errors, draw_variance, fill_normal
 from maxentry.kernels.rows import draw_rows
@@ -62,7 +63,7 @@ class Link(NamedTuple):
     r: Array  # (padded m,) of the effects
 
 
-@njit(cache=True, nogil=True)
+@inner
 def project(U: Array, G: Array, H: Array) -> None:
     """H <- U G, eight rows of U at a time; G may have fewer rows than U has columns."""
     m, length = G.shape
@@ -91,7 +92,7 @@ def project(U: Array, G: Array, H: Array) -> None:
             store(H, at + 7 * length, x7)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def expand(U: Array, H: Array, M: Array) -> None:
     """M <- U'H, eight rows of M at a time."""
     length, m = H.shape[1], U.shape[1]
@@ -120,7 +121,7 @@ def expand(U: Array, H: Array, M: Array) -> None:
             store(M, at + 7 * length, x7)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def project_vector(U: Array, g: Array, h: Array) -> None:
     """h <- U g, both of padded length."""
     m = U.shape[1]
@@ -131,7 +132,7 @@ def project_vector(U: Array, g: Array, h: Array) -> None:
         h[k] = horizontal_sum(x)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def expand_vector(U: Array, h: Array, r: Array) -> None:
     """r <- U'h."""
     m = U.shape[1]
@@ -142,7 +143,7 @@ def expand_vector(U: Array, h: Array, r: Array) -> None:
         store(r, i, x)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def add_gram(A: Array, r: Array, R: int, effects: bool, weights: Array, S: Array) -> None:
     """S <- S + sum w g g' over the rows g = (a, r) of A and r."""
     G, h = np.empty((R, R)), np.empty(R)
@@ -158,7 +159,7 @@ def add_gram(A: Array, r: Array, R: int, effects: bool, weights: Array, S: Array
             S[R, R] += weights[i] * r[i] * r[i]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_precision(
     link: Link,
     factors: Array,
@@ -182,7 +183,7 @@ def draw_precision(
     draw_augmented_precision(S, K, factors.shape[0] + K - 1 + link.prior[DF], math.inf, rng, Q)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_ridge(link: Link, R: int, effects: bool, rho: float, Q: Array, rng: np.random.Generator) -> float:
     """rho | G, Q: one slice step on its logarithm."""
     q, K, g = link.s2.size - 1, R + int(effects), np.empty(R + 1)
@@ -205,7 +206,7 @@ def draw_ridge(link: Link, R: int, effects: bool, rho: float, Q: Array, rng: np.
     )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_coordinates(
     link: Link, R: int, effects: bool, rho: float, Q: Array, rng: np.random.Generator
 ) -> None:
@@ -248,7 +249,7 @@ def set_link(
     expand_vector(link.U, link.h, link.r)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_linked_block(
     first: int, last: int, this: Side, other: Side, link: Link, scratch: Scratch, R: int, effects: bool, scalars: Array
 ) -> None:  # fmt: skip
