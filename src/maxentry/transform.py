@@ -35,6 +35,8 @@ Scaling = Literal["auto", "columns", "rows", "none"]
 BEYOND_DOUBT = 10.0  # scale "auto": so many times the typical spread are another unit
 LARGER, MUCH_SMALLER = 3.0, 1000.0  # than the typical values, and than the typical spread
 MOST_NAMED = 8  # lines on scales of their own in the printed posterior
+FAR = 3.0  # so many times the range of nine tenths of the values beyond it; normal values never lie there
+FEWEST_FAR = 20  # values that have such a range
 FEWEST = 3  # values of a line whose scale can be told
 EVIDENCE = 6  # values of a line in another unit: three or four may be nearly equal by chance
 SCALE_ERROR = 1.2  # sd of the log of a robust spread, times the root of the number of values
@@ -389,3 +391,23 @@ def describe_scales(scales: dict[Any, float]) -> str:
     ]
     more = len(ordered) - len(listed)
     return ", ".join(listed) + (f" and {more} more" if more else "")
+
+
+def name_far(modelled: Array, told: Array, where: Callable[[int], str]) -> str:
+    """Name the value farthest from nine tenths of all, and say what can be done; "" where none lies far.
+
+    modelled, told: the values on the scale of the model, by which they are judged, and as users gave them.
+    """
+    if modelled.size < FEWEST_FAR:
+        return ""
+    low, high = np.quantile(modelled, (0.05, 0.95))
+    away = np.maximum(low - modelled, modelled - high)
+    n = int((away > FAR * (high - low)).sum()) if high > low else 0
+    if n == 0:
+        return ""
+    k, (most_low, most_high) = int(away.argmax()), np.quantile(told, (0.05, 0.95))
+    return (
+        f"{where(k)}: {told[k]:.4g}{f' and {n - 1} more' if n > 1 else ''} (nine tenths of the values lie between "
+        f"{most_low:.4g} and {most_high:.4g}); correct mistakes, use noise='student' against bad measurements, or "
+        "transform='log' where values vary by factors"
+    )

@@ -37,7 +37,7 @@ from maxentry.posterior.draws import MEMORY, Draws, DrawStore
 from maxentry.posterior.gibbs import DrawBuffers, GibbsData, GibbsState, Units, Workspace
 from maxentry.posterior.schedule import Sampling, sweep_work
 from maxentry.progress import Progress, compiling_notice
-from maxentry.transform import NONE, Scales, Scaling, Transform, ValueMap, find_scales
+from maxentry.transform import NONE, Scales, Scaling, Transform, ValueMap, find_scales, name_far
 
 PriorsOf = Callable[[int], Priors]  # the priors of a chain of a given rank
 Sweeps = Callable[[GibbsState, Array, DrawBuffers, int], GibbsState]  # (state, betas, buffers, thin) -> state
@@ -187,6 +187,15 @@ class ChainRun:
         scalars = np.ascontiguousarray(buffers.scalars[which, :n_draws])
         places = tuple(self.places[c] for c in which)
         return ChainRun(chains, DrawBuffers(left, right, row, col, scalars), places, self.interrupted, store)
+
+
+def describe_far(fit: ModelSpec, observations: Observations) -> str:
+    """Name values that lie far from all others, which Gaussian noise takes for signal; "" where there are none."""
+    o = observations
+    if fit.noise != "gaussian" or fit.likelihood.discrete or o.low is not None:
+        return ""
+    z = model_values(fit.value_map, o).values
+    return name_far(z, o.values, lambda k: place(o.row_axis, o.rows[k], o.col_axis, o.cols[k]))
 
 
 def spawn_chains(

@@ -29,6 +29,7 @@ from maxentry.posterior.archive import Parts
 from maxentry.posterior.chains import (
     Chain,
     ModelSpec,
+    describe_far,
     draws_in_user_units,
     model_values,
     run_chains,
@@ -555,6 +556,7 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
         ("noise sd", noise),
         ("draws", f"{chains} chains x {draws}" + _missing_chains(p)),
     ]
+    found += [("far values", far)] if (far := describe_far(p.fit, data)) else []
     if p.rank_weights.get(0, 0.0) >= MOSTLY_MEANS:
         found.append(("note", _means_note(p.rank_weights[0])))
     verdict = "converged" if p.diagnostics.converged else "NOT converged"

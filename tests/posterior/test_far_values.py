@@ -1,0 +1,61 @@
+"""A value far from all others is named in the printed posterior; ordinary tables have none."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from maxentry import Sampling, complete
+from maxentry.transform import FEWEST_FAR, name_far
+
+SHORT = Sampling(chains=4, anneal=20, settle=20, draws=6, thin=2)
+
+
+def lines_of(table: Any, **said: Any) -> list[str]:
+    printed = str(complete(table, rank=1, sampling=SHORT, seed=1, **said)).splitlines()
+    return [line.strip() for line in printed if line.strip().startswith("far values")]
+
+
+def table(rng: np.random.Generator) -> pd.DataFrame:
+    x = 5 + rng.normal(size=(12, 1)) @ rng.normal(size=(1, 8)) + 0.1 * rng.normal(size=(12, 8))
+    return pd.DataFrame(x, [f"r{i}" for i in range(12)], [f"c{j}" for j in range(8)])
+
+
+def test_a_lost_decimal_comma_is_named() -> None:
+    data = table(np.random.default_rng(0))
+    assert lines_of(data) == []
+    data.loc["r3", "c5"] = 512.0
+    (line,) = lines_of(data)
+    assert line.startswith("far values: row 'r3', column 'c5': 512 (nine tenths of the values lie between ")
+    data.loc["r9", "c1"] = 731.0
+    (line,) = lines_of(data)
+    assert line.startswith("far values: row 'r9', column 'c1': 731 and 1 more (")
+
+
+@pytest.mark.parametrize("said", [{"noise": "student"}, {"noise": "columns"}])
+def test_other_noises_allow_for_it(said: dict[str, str]) -> None:
+    data = table(np.random.default_rng(0))
+    data.loc["r3", "c5"] = 512.0
+    assert lines_of(data, **said) == []
+
+
+def test_values_that_vary_by_factors_are_judged_on_the_scale_of_the_model() -> None:
+    data = np.exp(3 * (table(np.random.default_rng(0)) - 5))
+    assert len(lines_of(data)) == 1
+    assert lines_of(data, transform="log") == []
+
+
+@pytest.mark.parametrize(("law", "n"), [("normal", 100_000), ("uniform", 100_000), ("exponential", 1_000)])
+def test_common_laws_have_none(law: str, n: int) -> None:
+    rng = np.random.default_rng(1)  # of 1,000 exponential values one lies that far with probability 0.7%
+    values = getattr(rng, law)(size=n)
+    assert name_far(values, values, str) == ""
+
+
+def test_few_values_or_a_floor_say_nothing() -> None:
+    values = np.append(np.arange(FEWEST_FAR - 2.0), 1e6)
+    assert name_far(values, values, str) == ""
+    assert name_far(np.append(values, 0.0), np.append(values, 0.0), str) != ""
+    floor = np.append(np.full(99, 5.0), 9.0)
+    assert name_far(floor, floor, str) == ""
