@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -37,7 +37,6 @@ from numba.extending import typeof_impl
 
 from maxentry._io import user_cache
 
-F = TypeVar("F", bound=Callable[..., Any])
 HERE = Path(__file__).parent
 MAX_VERSIONS = 6  # folders that are never deleted: those used last
 MIN_AGE = 7 * 24 * 3600  # seconds since its last use before a folder may be deleted
@@ -62,9 +61,9 @@ def _type_of_inner(function: Inner, _context: Any) -> types.Type:
     return types.Dispatcher(function.compiled)
 
 
-def inner(function: F) -> F:
+def inner(function: Callable[..., Any]) -> Any:
     """Compile a function that only kernels call."""
-    return cast("F", Inner(function))
+    return Inner(function)
 
 
 class SharedLocator:
