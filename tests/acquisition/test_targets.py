@@ -242,3 +242,33 @@ def test_plates_of_a_goal_that_would_not_fit_are_refused(monkeypatch):
     monkeypatch.setattr(targets, "MOST_NUMBERS", b.n_draws * 30 - 1)
     with pytest.raises(SizeError, match=r"at most 269 draws of entries .* got 270; ask for single entries"):
         choose("best", b, q, 2)
+
+
+def test_the_best_of_columns_is_the_first_of_equals_also_where_all_are_taken():
+    x = np.random.default_rng(0).integers(4, size=(9, 7)).astype(float)
+    x[:, 3] = -np.inf
+    found = targets._best_entries(x, "column", 1)
+    np.testing.assert_array_equal(found, x.argmax(0) * 7 + np.arange(7))
+
+
+def test_measured_entries_are_judged_by_the_same_draws_in_blocks_of_any_size(monkeypatch):
+    b, goal = belief(SHAPE), Goal.parse("best per column")
+    q = Problem(SHAPE, Entries.from_keys(np.arange(0, 30, 2), 5))
+    scale = 1 + np.arange(b.n_draws)
+
+    def convert(x, rows, cols, draws):
+        return np.cbrt(x) * scale[draws][..., None] + rows - cols
+
+    monkeypatch.setattr(targets, "MOST_MEASURED", 1)
+    monkeypatch.setattr(targets, "SPARE", 0)
+    x = np.array(
+        [
+            convert(b.draw(s)[np.arange(30) // 5, np.arange(30) % 5], *np.divmod(np.arange(30), 5), s)
+            for s in targets._some_draws(b)
+        ]
+    )
+    value = np.where(np.arange(30) % 2 == 0, x.sum(0), -np.inf).reshape(SHAPE)
+    for numbers in (1, 100, 10**6):
+        monkeypatch.setattr(targets, "BLOCK_NUMBERS", numbers)
+        found = targets._best_measured(b, q, goal, convert)
+        assert found.keys(5).tolist() == sorted((value.argmax(0) * 5 + np.arange(5)).tolist())

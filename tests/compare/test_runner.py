@@ -1,4 +1,4 @@
-"""The cells of a comparison: none is run twice, the longest first, errors do not stop the others."""
+"""The cells of a comparison: none is run twice, whole replicates first, errors do not stop the others."""
 
 import math
 import os
@@ -118,6 +118,14 @@ def test_the_longest_first(tmp_path: Path) -> None:
     engine = Engine()
     run_all([Cell(longer, UNIFORM, 0), Cell(longer, MAXENT, 0)], store=tmp_path / "2", engine=engine)
     assert names(engine.begun) == [("maxent", 0), ("uniform", 0)]
+
+
+def test_replicate_by_replicate(tmp_path: Path) -> None:
+    engine = Engine()
+    large = [Cell(replace(CASE, name="large", budget=24), MAXENT, seed) for seed in (0, 1)]
+    run_all([*CELLS, *large], store=tmp_path, engine=engine)
+    assert [cell.seed for cell in engine.begun] == [0, 0, 0, 1, 1, 1]
+    assert [engine.begun[k].case.name for k in (0, 3)] == ["large", "large"]
 
 
 def test_errors_do_not_stop_the_others_and_are_not_stored(tmp_path: Path) -> None:

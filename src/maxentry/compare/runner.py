@@ -267,8 +267,11 @@ def _rename(run: Run, cell: Cell) -> Run:
 def _run_missing(
     waiting: dict[str, Cell], runs: dict[str, Run], store: Store, engine: Engine, progress: bool | None
 ) -> list[Failure]:
-    """Run the cells, the longest first, store each result as it arrives, and return the failures."""
-    order = sorted(waiting.values(), key=_work, reverse=True)
+    """Run the cells, store each result as it arrives, and return the failures.
+
+    Replicate by replicate, so that a study that is stopped has whole ones; the longest first within each.
+    """
+    order = sorted(waiting.values(), key=lambda cell: (cell.seed, -_work(cell)))
     failures: list[Failure] = []
     total = len(runs) + len(order)
     try:

@@ -75,6 +75,8 @@ class Deviation(NamedTuple):
         if len(place):
             behind = x.shape[omega2.ndim :]  # the axes of entries
             at: Any = (..., *np.unravel_index(inside, behind)) if len(behind) > 1 else (..., inside)
+            if behind == inside.shape:  # all were measured
+                at = ...
             k = self._trust(place, omega2, nu2)
             centre[at] += k * (self.mean[place] - x[at])
             var = var.copy()
