@@ -140,16 +140,14 @@ def test_a_fit_depends_on_the_features() -> None:
     assert len({*names}) == 3
 
 
-def test_features_that_no_fit_could_use_are_refused_before_anything_is_changed(
+def test_a_fit_with_more_features_and_rows_than_singular_vectors_are_found_of(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(link, "MOST", 4)
+    monkeypatch.setattr(link, "MOST", 2)
     wide = sparse.csr_array(np.random.default_rng(0).integers(1, 9, (4, 9)).astype(float))
-    with create(row_features=wide) as campaign:
-        version = campaign.status().events
-        with pytest.raises(ParameterError, match="at most 4 rows or at most 4 features of them, got 5 and 9"):
-            campaign.add_rows(["e"], features=wide[[0]])
-        with pytest.raises(ParameterError, match="got 5 and 9"):
-            campaign.add_rows(["e"])
-        assert campaign.status().events == version
-        assert campaign.settings.shape == (4, 3)
+    with create(row_features=wide, effort="quick", rank=1) as campaign:
+        campaign.tell(row=ROWS, col=["x", "y", "z", "x"], value=[1.0, 2.0, 3.0, 4.0])
+        campaign.add_rows(["e"], features=wide[[0]])
+        posterior = campaign.posterior()
+        assert posterior.mean.shape == (5, 3)
+        assert np.isfinite(posterior.mean).all()

@@ -74,6 +74,20 @@ KERNELS = [
         "posterior/test_link.py",
     ),
     Mistake(
+        "kernels/gradients.py",
+        "+= root * rng.standard_normal()",
+        "+= lam * rng.standard_normal()",
+        "the noise of conjugate gradients has the ridge where its root belongs",
+        "posterior/test_gradients.py",
+    ),
+    Mistake(
+        "kernels/link.py",
+        "+ 0.5 * p * K)",
+        "+ 0.5 * p)",
+        "the ridge variance is drawn as if a feature had one coefficient",
+        "posterior/test_gradients.py",
+    ),
+    Mistake(
         "model/link.py",
         "U = self.apply(V[:, keep]).T / np.sqrt(s2[keep])[:, None]",
         "U = self.apply(V[:, keep]).T",

@@ -130,3 +130,11 @@ def sweep(s, i, j, y, model, rng, mistakes=()):
         s = s._replace(mu=e.sum() / s.eta2 / P + rng.standard_normal() / np.sqrt(P))
     rss = ((y - matrix(s, model)[i, j]) ** 2).sum()
     return s._replace(eta2=(p.noise.scale + rss / 2) / rng.standard_gamma(p.noise.shape + y.size / 2))
+
+
+def draw_given_noise(F, G, Q, rho, Z1, Z2):
+    """The coefficients of centred features given G and Q, made of the normals Z1 (m, K) and Z2 (p, K), by Cholesky."""
+    C, P = np.linalg.cholesky(Q), F.T @ F + np.eye(F.shape[1]) / rho
+    E1, E2 = (np.linalg.solve(C.T, Z.T).T for Z in (Z1, Z2))  # rows of N(0, Q^-1)
+    root = np.linalg.cholesky(P)
+    return np.linalg.solve(root.T, np.linalg.solve(root, F.T @ (G + E1) + E2 / np.sqrt(rho)))

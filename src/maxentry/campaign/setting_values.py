@@ -187,18 +187,7 @@ def _check_size(table: FeatureTable, side: str) -> FeatureTable:
             f"{table.n_stored:,}.",
             hint="Choose fewer features, or use complete() in Python.",
         )
-    _check_fit(table, len(table), side)
     return table
-
-
-def _check_fit(table: FeatureTable, m: int, side: str) -> None:
-    """Refuse sparse features that are too many for a fit of m rows (or columns); dense ones have more numbers then."""
-    if table.is_sparse:
-        import numpy as np
-
-        from maxentry.model.link import check_features
-
-        check_features((m, np.unique(table.cells.indices).size), side)
 
 
 def append_features(
@@ -218,8 +207,6 @@ def read_more_features(
     given: Any, labels: Labels, side: str, known: FeatureTable | None
 ) -> FeatureTable | None:
     """Read the features of rows (or columns) that are added, in the columns that are known, if any are."""
-    if known is not None:
-        _check_fit(known, len(known) + len(labels), side)
     if given is None:
         return None
     from maxentry.features import read_features

@@ -11,6 +11,9 @@
 Let H = U G. With the coefficients of the features integrated out h_k ~ N(0, (1 + d_k) Q^-1), and all else of G has the
 precision Q. So Q given G and rho is Wishart, rho given G and Q a slice step, and U M given both is Gaussian.
 M is never part of the state of a chain. Rows are drawn as they are without features, with M as their prior mean.
+
+Where both sides of the features are long, U is not known (`kernels.gradients`). Q given G and rho is drawn likewise, by
+the sum G'F (F'F + I/rho)^-1 F'G; then the coefficients W; then rho given W, and given W over its root.
 """
 
 import math
@@ -37,9 +40,10 @@ from maxentry.kernels.gibbs import (
     update_errors,
     update_latent,
 )
+from maxentry.kernels.gradients import Sparse, combine, set_sides, solve_blocks
 from maxentry.kernels.jit_cache import inner
 from maxentry.kernels.latent import Latent
-from maxentry.kernels.rng import Errors, draw_variance, fill_normal
+from maxentry.kernels.rng import POINT, Errors, begin_slice, draw_variance, fill_normal, move_slice
 from maxentry.kernels.rows import draw_rows
 from maxentry.kernels.simd import LANES, broadcast, fetch_and_increment, fma, horizontal_sum, load, store
 
@@ -61,6 +65,7 @@ class Link(NamedTuple):
     h: Array  # (padded q,) of the effects
     M: Array  # (padded m, padded R) of the factors
     r: Array  # (padded m,) of the effects
+    sparse: Sparse  # of no features where U is known
 
 
 @inner
@@ -227,18 +232,140 @@ def draw_coordinates(
 
 
 @njit(cache=True, nogil=True)
-def set_link(
-    this: Side, other: Side, link: Link, scratch: Scratch, R: int, effects: bool, which: int, scalars: Array,
+def draw_sparse_precision(
+    link: Link, factors: Array, ones: Array, R: int, effects: bool, rng: np.random.Generator, Q: Array
+) -> None:
+    """Q | G, rho as `draw_precision` has it, with G'Y_1 in place of the sum over the features' singular vectors."""
+    m, K, Y = factors.shape[0], R + int(effects), link.sparse.Y
+    S, s, g = np.zeros((K, K)), np.zeros(K), np.empty(K)
+    add_gram(factors, link.free, R, effects, ones, S)
+    for i in range(m):
+        for a in range(K):
+            g[a] = factors[i, a] if a < R else link.free[i]
+            s[a] += g[a]
+        for a in range(K):
+            y = Y[a // LANES, i, a % LANES]
+            for b in range(K):
+                S[a, b] -= 0.5 * y * g[b]  # both triangles, which rounding would tell apart
+                S[b, a] -= 0.5 * y * g[b]
+    for a in range(K):
+        for b in range(K):
+            S[a, b] -= s[a] * s[b] / (1.0 + m)  # the constant
+        S[a, a] += link.prior[EFFECT] if a == R else link.prior[FACTORS]
+    draw_augmented_precision(S, K, m + K - 1 + link.prior[DF], math.inf, rng, Q)
+
+
+@njit(cache=True, nogil=True)
+def draw_sparse_ridge(
+    link: Link,
+    factors: Array,
+    R: int,
+    effects: bool,
+    rho: float,
+    Q: Array,
+    C: Array,
+    rng: np.random.Generator,
+) -> float:
+    """rho | W, Q, then rho | W / sqrt(rho), G, Q, which moves where the first does not; return it.
+
+    FW in `link` is multiplied by the root of what rho moves in the second.
+    """
+    F, K = link.sparse, R + int(effects)
+    w, z, g, p = np.empty(K), np.empty(K), np.empty(K), F.centre.size
+    squares = 0.0
+    for k in range(p):
+        combine(F.X, k, K, C, w, z)
+        squares += quadratic(w, w, Q, K)
+    rho = (link.prior[SCALE] + 0.5 * squares) / rng.standard_gamma(link.prior[SHAPE] + 0.5 * p * K)
+    own, cross = 0.0, 0.0  # of FW / sqrt(rho), with itself and with G
+    for i in range(factors.shape[0]):
+        for a in range(K):
+            w[a] = link.M[i, a] if a < R else link.r[i]
+            g[a] = factors[i, a] if a < R else link.free[i]
+        own += quadratic(w, w, Q, K)
+        cross += quadratic(w, g, Q, K)
+    x = math.log(rho)
+    own, cross = own / rho, cross / math.sqrt(rho)
+    s = begin_slice(x, log_scale_density(x, own, cross, link.prior), 0.5, -np.inf, np.inf, rng)
+    while not move_slice(s, log_scale_density(s[POINT], own, cross, link.prior), rng):
+        pass
+    root = math.exp(0.5 * (s[POINT] - x))
+    for i in range(factors.shape[0]):
+        for a in range(R):
+            link.M[i, a] *= root
+        link.r[i] *= root
+    return math.exp(s[POINT])
+
+
+@njit(cache=True, nogil=True)
+def quadratic(a: Array, b: Array, Q: Array, K: int) -> float:
+    """a'Q b."""
+    total = 0.0
+    for k in range(K):
+        for n in range(K):
+            total += a[k] * Q[k, n] * b[n]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def log_scale_density(x: float, own: float, cross: float, prior: Array) -> float:
+    """log p(log rho | W / sqrt(rho), G, Q), up to a constant."""
+    half = math.exp(0.5 * x)
+    return float(-prior[SHAPE] * x - prior[SCALE] / (half * half) + cross * half - 0.5 * own * half * half)
+
+
+@njit(cache=True, nogil=True)
+def finish_sparse(
+    this: Side, link: Link, scratch: Scratch, R: int, effects: bool, which: int, scalars: Array,
     rng: np.random.Generator,
 ) -> None:  # fmt: skip
-    """Draw Q, rho and what features say of this side, and set what its rows are drawn from."""
+    """Draw Q, rho and what features say, given the solutions."""
+    K, m, Q = R + int(effects), this.free.size, scratch.Q
+    draw_sparse_precision(link, this.factors, scratch.ones, R, effects, rng, Q)
+    C, g, z = Q[:K, :K].copy(), np.empty(K), np.empty(K)
+    cholesky(C, K)
+    for i in range(m):
+        combine(link.sparse.Y, i, K, C, g, z)
+        for a in range(R):
+            link.M[i, a] = g[a]
+        link.r[i] = g[R] if effects else 0.0
     rho = scalars[RHO[which]]
+    scalars[RHO[which]] = draw_sparse_ridge(link, this.factors, R, effects, rho, Q, C, rng)
+    for a in range(K):
+        z[a] = rng.standard_normal() / math.sqrt(1.0 + m)
+    solve_upper(C, z, K)
+    for a in range(R):
+        z[a] += this.factors[:, a].sum() / (1.0 + m)
+        link.M[:m, a] += z[a]
+    if effects:
+        z[R] += link.free[:m].sum() / (1.0 + m)
+        link.r[:m] += z[R]
+
+
+@njit(cache=True, nogil=True)
+def begin_link(this: Side, other: Side, link: Link, R: int) -> None:
+    """Copy the effects of this side, and what rows are drawn from of the other."""
     for i in range(this.free.size):
         link.free[i] = this.free[i]
     for j in range(other.free.size):
         for a in range(R):
             other.F[j, a] = other.factors[j, a]
         other.effect[j] = other.free[j]
+
+
+@njit(cache=True, nogil=True)
+def set_link(
+    this: Side, other: Side, link: Link, scratch: Scratch, R: int, effects: bool, which: int, scalars: Array,
+    rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Draw Q, rho and what features say of this side, and set what its rows are drawn from."""
+    rho = scalars[RHO[which]]
+    begin_link(this, other, link, R)
+    if link.U.size == 0:
+        set_sides(link.sparse, this.factors, link.free, R, effects, 1.0 / rho, rng)
+        solve_blocks(np.zeros(1, np.int64), link.sparse, 1.0 / rho)
+        finish_sparse(this, link, scratch, R, effects, which, scalars, rng)
+        return
     project(link.U, this.factors, link.H)
     project_vector(link.U, link.free, link.h)
     draw_precision(link, this.factors, scratch.ones, R, effects, rho, rng, scratch.Q)

@@ -6,7 +6,8 @@
     W      p x K    coefficients of the features: G = 1 w_0' + F W + E, rows of E ~ N(0, Q^-1)
     rho    -        W ~ N(0, rho Q^-1) row by row
 
-Features with both sides above `MOST` are refused: their singular vectors would take hours.
+Where both sides of F are above `MOST`, its singular vectors would take too long, and the coefficients are found by
+conjugate gradients (`kernels.gradients`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 
 from maxentry._types import Array
 from maxentry.errors import ParameterError
+from maxentry.kernels.gradients import allocate, set_sides, solve_blocks
 
 if TYPE_CHECKING:
     from maxentry.features import Features
@@ -28,6 +30,7 @@ Observed = Literal["observed"]
 
 LANES = 8
 MOST = 5000  # rows or features, whichever are fewer
+STEPS = 30  # of conjugate gradients, about, where the work is estimated
 LEAST_SHARE = 1e-12  # of the largest squared singular value: less is rounding
 
 
@@ -92,13 +95,41 @@ class Basis:
         dense = new.toarray() if hasattr(new, "toarray") else np.asarray(new, dtype=float)
         return np.asarray((dense - self.centre) / self.length)
 
+    @property
+    def iterates(self) -> bool:
+        """Whether there is no U, and coefficients are found by conjugate gradients."""
+        return min(self.m, self.p) > MOST
+
+    @property
+    def work(self) -> float:
+        """The multiplications of a sweep for each factor: U G and U'(U M), or some steps with two right-hand sides."""
+        return 4.0 * STEPS * self.sparse[2].size if self.iterates else 2.0 * self.U.size
+
+    @cached_property
+    def sparse(self) -> tuple[Any, ...]:
+        """F by row and by column, as `kernels.gradients.Sparse` has it; empty where there is a U."""
+        if not self.iterates:
+            index, none = np.empty(0, np.int32), np.empty(0)
+            return np.zeros(1, np.int64), index, none, np.zeros(1, np.int64), index, none, none, none
+        from scipy.sparse import csr_array
+
+        by_row: Any = csr_array(self.F, dtype=float) / self.length
+        by_col = by_row.T.tocsr()
+        halves = [
+            (half.indptr.astype(np.int64), half.indices.astype(np.int32), half.data)
+            for half in (by_row, by_col)
+        ]
+        squares = self.m * (self.spread / self.length) ** 2
+        return *halves[0], *halves[1], self.centre / self.length, squares
+
     @cached_property
     def _decomposition(self) -> tuple[Array, Array]:
         """U (q, m) and squared singular values, the constant first, by the eigenvectors of the smaller Gram matrix."""
         constant = np.full((1, self.m), 1 / np.sqrt(self.m))
+        if self.iterates:
+            return np.empty((0, self.m)), np.empty(0)
         if self.p == 0:
             return constant, np.array([float(self.m)])
-        check_features((self.m, self.p))
         identity = np.eye(min(self.m, self.p))
         if self.p < self.m:
             s2, V = np.linalg.eigh(self.apply_transposed(self.apply(identity)))
@@ -127,16 +158,18 @@ class Basis:
     def draw_coefficients(
         self, G: Array, rho: float, prior: LinkPrior, effects: bool, rng: np.random.Generator
     ) -> tuple[Array, Array, Array]:
-        """Draw (Q, w_0, W) given G and rho, as `kernels.link` does, W by Matheron's rule."""
+        """Draw (Q, w_0, W) given G and rho, as `kernels.link` does."""
+        draw = self._draw_by_gradients if self.iterates else self._draw_by_vectors
+        return draw(G, rho, prior, effects, rng)
+
+    def _draw_by_vectors(
+        self, G: Array, rho: float, prior: LinkPrior, effects: bool, rng: np.random.Generator
+    ) -> tuple[Array, Array, Array]:
+        """W by Matheron's rule."""
         K, (U, s2) = G.shape[1], self._decomposition
         H, d = U @ G, np.concatenate([s2[:1], rho * s2[1:]])
         share = (d / (1 + d))[:, None]
-        scale = np.full(K, prior.factors)
-        scale[K - 1 :] = prior.effect if effects else prior.factors
-        root = np.linalg.cholesky(np.linalg.inv(np.diag(scale) + G.T @ G - H.T @ (share * H)))
-        T = np.tril(rng.standard_normal((K, K)), -1)
-        T[np.diag_indices(K)] = np.sqrt(rng.chisquare(self.m + K - 1 + prior.df - np.arange(K)))
-        Q = (root @ T) @ (root @ T).T
+        Q = self._draw_precision(G.T @ G, H.T @ (share * H), prior, effects, rng)
         inverse = np.linalg.cholesky(np.linalg.inv(Q)).T  # normals times this have covariance Q^-1
         w_0 = share[0] * H[0] + np.sqrt(share[0]) * (rng.standard_normal(K) @ inverse)
         W = np.zeros((self.p, K))
@@ -146,15 +179,32 @@ class Basis:
             W += rho * self.apply_transposed(U[1:].T @ (gap / (1 + d[1:, None])))
         return Q, w_0 / np.sqrt(self.m), W
 
+    def _draw_by_gradients(
+        self, G: Array, rho: float, prior: LinkPrior, effects: bool, rng: np.random.Generator
+    ) -> tuple[Array, Array, Array]:
+        """W by a ridge regression with noise in its right-hand side."""
+        K, F, total = G.shape[1], allocate(self.sparse, G.shape[1]), G.sum(axis=0)
+        set_sides(F, np.ascontiguousarray(G), np.zeros(self.m), K, False, 1 / rho, rng)
+        solve_blocks(np.zeros(1, np.int64), F, 1 / rho)
+        X, Y = (part.transpose(1, 0, 2).reshape(part.shape[1], -1) for part in (F.X, F.Y))
+        shared = G.T @ Y[:, :K]
+        explained = np.outer(total, total) / (1 + self.m) + (shared + shared.T) / 2
+        Q = self._draw_precision(G.T @ G, explained, prior, effects, rng)
+        inverse = np.linalg.cholesky(np.linalg.inv(Q)).T
+        w_0 = total / (1 + self.m) + rng.standard_normal(K) @ inverse / np.sqrt(1 + self.m)
+        return Q, w_0, X[:, :K] + X[:, K : 2 * K] @ inverse
 
-def check_features(shape: tuple[int, int], side: str = "row") -> None:
-    """Refuse m x p features of rows (or columns) whose singular vectors would take hours."""
-    m, p = shape
-    if min(m, p) > MOST:
-        raise ParameterError(
-            f"expected at most {MOST:,} {side}s or at most {MOST:,} features of them, got {m:,} and {p:,}",
-            hint="Choose fewer features: the most frequent bits, or some principal components.",
-        )
+    def _draw_precision(
+        self, squares: Array, explained: Array, prior: LinkPrior, effects: bool, rng: np.random.Generator
+    ) -> Array:
+        """Q, given the squares of G and those of them that features explain."""
+        K = len(squares)
+        scale = np.full(K, prior.factors)
+        scale[K - 1 :] = prior.effect if effects else prior.factors
+        root = np.linalg.cholesky(np.linalg.inv(np.diag(scale) + squares - explained))
+        T = np.tril(rng.standard_normal((K, K)), -1)
+        T[np.diag_indices(K)] = np.sqrt(rng.chisquare(self.m + K - 1 + prior.df - np.arange(K)))
+        return np.asarray((root @ T) @ (root @ T).T)
 
 
 def read_side(given: Any, axis: Axis) -> Basis | Observed | None:

@@ -28,6 +28,7 @@ from maxentry.kernels import gibbs as kernel
 from maxentry.kernels import link as linked
 from maxentry.kernels.gauge import orthonormalise
 from maxentry.kernels.gibbs import N_SCALARS, Scratch, Side
+from maxentry.kernels.gradients import allocate, set_sides, solve_blocks
 from maxentry.kernels.latent import Latent, make_latent
 from maxentry.kernels.link import Link
 from maxentry.kernels.rng import Errors, fill_normal, weigh_errors
@@ -74,8 +75,8 @@ class GibbsData(NamedTuple):
 
     @property
     def features_work(self) -> float:
-        """The multiplications of a sweep that features add, for each factor: U G and U'(U M) of both sides."""
-        return 0.0 if self.bases is None else 2.0 * sum(basis.U.size for basis in self.bases)
+        """The multiplications of a sweep that features add, for each factor."""
+        return 0.0 if self.bases is None else sum(basis.work for basis in self.bases)
 
 
 class Limits(NamedTuple):
@@ -428,7 +429,7 @@ class Workspace(NamedTuple):
         links = None
         if data.bases is not None:
             rows, cols = data.bases
-            links = _link(rows, rank), _link(cols, rank)
+            links = _link(rows, rank, K), _link(cols, rank, K)
         return cls(rank, data.effects, left, right, scratch, latent, errors, links)
 
     def fill(self, state: GibbsState, data: GibbsData) -> None:
@@ -474,10 +475,12 @@ def _side(half: Half, m: int, rank: int, K: int, data: GibbsData) -> Side:
     )  # fmt: skip
 
 
-def _link(basis: Basis, rank: int) -> Link:
+def _link(basis: Basis, rank: int, K: int) -> Link:
     q, m = basis.U.shape
-    H, M = _padded(q, rank), _padded(m, rank)
-    return Link(basis.U, basis.s2, np.array(link_model.PRIOR), np.zeros(m), H, np.zeros(q), M, np.zeros(m))
+    H, M, sparse = _padded(q, rank), _padded(m, rank), allocate(basis.sparse, K if basis.iterates else 0)
+    return Link(
+        basis.U, basis.s2, np.array(link_model.PRIOR), np.zeros(m), H, np.zeros(q), M, np.zeros(m), sparse
+    )
 
 
 def _padded(m: int, rank: int) -> Array:
@@ -540,7 +543,10 @@ def run_linked_sweeps(
         scratch.state[kernel.BETA], scratch.state[kernel.COIN] = beta, 0.0
         for k, (this, other) in enumerate(((left, right), (right, left))):
             fill_normal(this.Z, rng)
-            linked.set_link(this, other, links[k], scratch, R, effects, k, scalars, rng)
+            if links[k].U.size:
+                linked.set_link(this, other, links[k], scratch, R, effects, k, scalars, rng)
+            else:
+                share_link(team, this, other, links[k], scratch, R, effects, k, scalars, rng)
             dealt = np.zeros(1, dtype=np.int64), edges[k], this, other, links[k], scratch, R, effects, scalars
             team.share([partial(linked.draw_linked_blocks, *dealt)] * (team.helpers + 1))
         linked.set_norm(left, right, scratch, R)
@@ -551,6 +557,18 @@ def run_linked_sweeps(
             kernel.update_latent(latent, left, right, scratch, hyper, scalars, rng)
         if keep_every > 0 and (t + 1) % keep_every == 0:
             kernel.store_draw(t // keep_every, R, left, right, scalars, *buffers)
+
+
+def share_link(
+    team: ThreadTeam, this: Side, other: Side, link: Link, scratch: Scratch, R: int, effects: bool, which: int,
+    scalars: Array, rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Run `kernels.link.set_link`, the conjugate gradients shared by the team."""
+    linked.begin_link(this, other, link, R)
+    lam, counter = 1.0 / scalars[linked.RHO[which]], np.zeros(1, dtype=np.int64)
+    set_sides(link.sparse, this.factors, link.free, R, effects, lam, rng)
+    team.share([partial(solve_blocks, counter, link.sparse, lam)] * (team.helpers + 1))
+    linked.finish_sparse(this, link, scratch, R, effects, which, scalars, rng)
 
 
 def block_edges(indptr: NDArray[np.int64], K: int) -> NDArray[np.int64]:
