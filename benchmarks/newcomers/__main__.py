@@ -17,15 +17,12 @@ import numpy as np
 from benchmarks.checks import Check, Line, main
 from benchmarks.matrices import load
 from benchmarks.newcomers import oracle
+from benchmarks.side_information.problems import PROBLEMS, Problem
 
 import maxentry
 
 HERE = Path(__file__).parent
 SEEDS = int(os.environ.get("NEWCOMERS_SEEDS", "3"))
-OLDER = (
-    "The lines of times, evaluations, refit and stream were measured before a new row's level told of its pattern "
-    "(docs/mathematics.md, section 13)."
-)
 OPTIONS: dict[str, Any] = {"progress": False, "threads": 1}
 
 
@@ -232,14 +229,61 @@ def stream(quick: bool) -> list[Line]:
     ]
 
 
+def cold(quick: bool) -> list[Line]:
+    """Rows without a measurement, with and without features: as new rows, and fitted with the others."""
+    lines, plan = [], maxentry.Sampling(chains=4, anneal=0, settle=200, draws=25, thin=4)
+    for name in ("AutoML error", "fingerprints")[: 1 if quick else None]:
+        figures = []
+        for seed in range(1 if quick or name == "fingerprints" else SEEDS):
+            problem = PROBLEMS[name](seed)
+            options = OPTIONS | {"rank": 8, "sampling": plan, "seed": seed}
+            figures.append([_cold_rows(problem, way, options) for way in COLD_WAYS])
+        error, covered, seconds = np.array(figures).mean(axis=0).T
+        for way, e, c, s in zip(COLD_WAYS, error, covered, seconds, strict=True):
+            text = f"{e / error[-1]:.3f}, {c:.3f}, {s:.2g} s"
+            lines.append(Line(f"{name}, {way}: error over that without features, coverage, time", text))
+    return lines
+
+
+COLD_WAYS = ("new rows with features", "fitted with the others, with features", "new rows without features")
+
+
+def _cold_rows(problem: Problem, way: str, options: dict[str, Any]) -> tuple[float, float, float]:
+    """Error, coverage of 90% predictive intervals and processor time of what is held out of cold rows."""
+    task, F, known = problem.task, problem.row_features, way != "new rows without features"
+    at, truth = task.test_rows[problem.cold], problem.truth[problem.cold]
+    cols, rows = task.test_cols[problem.cold], np.unique(at)
+    warm = np.setdiff1d(np.arange(task.shape[0]), rows)
+    place = np.empty(task.shape[0], dtype=int)
+    place[warm], place[rows] = np.arange(warm.size), np.arange(rows.size)
+    begin = time.process_time()
+    if way.startswith("fitted"):
+        data = maxentry.Observations.of((task.rows, task.cols, task.values), shape=task.shape)
+        p = maxentry.complete(data, row_features=F, **options).predict(at, cols, 0.9)
+        mean, low, high = p.mean, p.new_low, p.new_high
+    else:
+        data = maxentry.Observations.of(
+            (place[task.rows], task.cols, task.values), shape=(warm.size, task.shape[1])
+        )
+        fit = maxentry.complete(data, row_features=F[warm] if known else None, **options)
+        begin = time.process_time()
+        new = fit.rows(np.full((rows.size, task.shape[1]), np.nan), features=F[rows] if known else None)
+        mean = new.mean[place[at], cols]
+        low, high = (end[place[at], cols] for end in new.predictive_interval(0.9))
+    took = time.process_time() - begin
+    covered = float(np.mean((low <= truth) & (truth <= high)))
+    return float(np.sqrt(np.mean((mean - truth) ** 2))), covered, took
+
+
 CHECKS: dict[str, Check] = {
     "times": times,
     "evaluations": evaluations,
     "oracles": oracles,
     "refit": refit,
     "stream": stream,
+    "cold": cold,
 }
 
 if __name__ == "__main__":
-    head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.newcomers`. {OLDER}"
+    head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.newcomers`."
     main(__doc__, head, HERE.parent / "newcomers.md", HERE / "results", CHECKS)

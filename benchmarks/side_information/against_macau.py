@@ -9,7 +9,7 @@ from benchmarks.side_information.problems import PROBLEMS, Problem
 
 KNOWN = Path(__file__).parent / "results" / "macau.jsonl"
 RANK, SWEEPS = 8, 1200
-SEEDS = {"fingerprints": 3, "MovieLens 100K": 1, "AutoML error": 3}  # as many as half an hour allows
+SEEDS = {"fingerprints": 3, "MovieLens 100K": 6, "AutoML error": 20}  # as many as half an hour allows
 SOLVERS = ("Macau, direct", "Macau, CG")
 COLUMNS = ("warm", "warm covered", "cold", "cold covered", "seconds", "MB")
 

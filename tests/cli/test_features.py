@@ -48,6 +48,27 @@ def test_rows_of_a_table_find_theirs_in_a_larger_file_and_columns_have_theirs() 
     np.testing.assert_array_equal(features("col").cells[:, 0], [9.5, 7.0])
 
 
+def test_a_sheet_of_a_workbook_is_named_after_a_colon() -> None:
+    with pd.ExcelWriter("all.xlsx") as book:
+        pd.DataFrame({"row": ["a", "b", "c"], "note": [1.0, 2.0, 4.0]}).to_excel(
+            book, sheet_name="Notes", index=False
+        )
+        pd.DataFrame({"row": ["b", "a", "c"], "logP": [7.0, 9.5, 1.0]}).to_excel(
+            book, sheet_name="My sheet", index=False
+        )
+        pd.DataFrame({"row": ["d"], "logP": [3.0]}).to_excel(book, sheet_name="More", index=False)
+    columns = ("--col", "x", "--col", "y")
+    good("new", "lab", "--row-features", "all.xlsx:My sheet", *columns)
+    np.testing.assert_array_equal(features().cells[:, 0], [7.0, 9.5, 1.0])
+    good("add-rows", "--features", "all.xlsx:More")
+    np.testing.assert_array_equal(features().cells[:, 0], [7.0, 9.5, 1.0, 3.0])
+    said = refused("set", "--row-features", "all.xlsx:Mine")
+    assert "all.xlsx: expected a sheet named 'Mine', got 'Notes', 'My sheet', 'More'" in said
+    said = good("new", "first", "--row-features", "all.xlsx", *columns).stderr
+    assert "all.xlsx, sheet 'Notes': the features are those of this sheet" in said
+    assert "for another write all.xlsx:My sheet, all.xlsx:More" in said
+
+
 def test_words_are_refused_with_the_option_that_declares_them() -> None:
     Path("descriptors.csv").write_text(GERMAN)
     words = ("new", "lab", "--row-features", "descriptors.csv", "--col", "x", "--col", "y")

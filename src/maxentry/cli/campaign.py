@@ -142,7 +142,7 @@ def _add_command(side: Literal["rows", "cols"], help: str) -> None:
         labels = labels or inputs.read_feature_labels(features, noun)
         if not labels:
             raise typer.BadParameter("expected at least one label, got none.")
-        known = None if features is None else inputs.read_table(features)
+        known = None if features is None else inputs.read_feature_table(features)
         with open_campaign(storage, name) as campaign:
             extend = campaign.add_rows if side == "rows" else campaign.add_cols
             extend(labels, cost=cost, features=known, who=who)

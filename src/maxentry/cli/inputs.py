@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -358,13 +359,28 @@ def read_costs(
     return parts
 
 
+def read_feature_table(path: str) -> Table:
+    """Read a file of features; `descriptors.xlsx:Compounds` is a sheet of it."""
+    file, sheet = _split_sheet(path)
+    return read_table(file, sheet=sheet)
+
+
+def _split_sheet(path: str) -> tuple[str, str | None]:
+    """The file and the sheet that are named; a file with such a name is a file."""
+    found = None if Path(path).is_file() else re.fullmatch(r"(.+\.xls[xm]):(.+)", path, re.IGNORECASE)
+    return (found[1], found[2]) if found else (path, None)
+
+
 def read_features(
     path: str, labels: Sequence[Hashable], side: str, categories: Sequence[str] = ()
 ) -> FeatureTable:
     """Read what is known of rows or columns by label, and say what is missing or left out."""
     from maxentry.features import Features
 
-    table = read_table(path)
+    table = read_feature_table(path)
+    if table.unread and path == _split_sheet(path)[0]:
+        others = ", ".join(f"{path}:{name}" for name in table.unread[:5])
+        warn(f"{table.source}: the features are those of this sheet; for another write {others}")
     mine = [name for name in categories if name in table.names]
     features = Features.of(table, Axis(side, len(labels), tuple(labels)), mine)
     for note in features.notes:
@@ -390,7 +406,7 @@ def read_feature_labels(path: str | None, side: str) -> list[str]:
     """The labels in a file of features, in their order; none without a file."""
     from maxentry.features import read_labels as read_their_labels
 
-    return [] if path is None else [label_text(x) for x in read_their_labels(read_table(path), side)]
+    return [] if path is None else [label_text(x) for x in read_their_labels(read_feature_table(path), side)]
 
 
 def read_mask(path: str, rows: Sequence[Hashable], cols: Sequence[Hashable]) -> NDArray[np.bool_]:
