@@ -1,5 +1,7 @@
 """Kernels are compiled once for all virtual environments of a user, and again when any kernel has changed."""
 
+import ast
+import importlib
 import json
 import os
 import shutil
@@ -9,9 +11,13 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from numba import njit
 
 import maxentry
+from maxentry._types import Array
+from maxentry.kernels import jit_cache
 
 ON_POSIX = pytest.mark.skipif(sys.platform == "win32", reason="there are no such modes")
 PACKAGE = Path(maxentry.__file__).parent
@@ -19,10 +25,10 @@ CODE = """
 import json
 import numpy as np
 import maxentry
-from maxentry.kernels.gauge import cholesky
-cholesky(np.eye(2), 2)
-found = cholesky.stats
-print(json.dumps([maxentry.__file__, cholesky._cache.cache_path, sum(found.cache_hits.values())]))
+from maxentry.kernels.rng import fill_normal
+fill_normal(np.empty(2), np.random.default_rng(0))
+found = fill_normal.stats
+print(json.dumps([maxentry.__file__, fill_normal._cache.cache_path, sum(found.cache_hits.values())]))
 """
 
 
@@ -222,3 +228,44 @@ def test_numba_can_warn_of_what_it_cannot_keep(tmp_path: Path) -> None:
     with pytest.warns(NumbaWarning, match="uses lifted code") as warned:
         assert not kept.check_cachable(lifted)
     assert warned[0].filename == "small_linalg.py"
+
+
+def test_an_inner_function_gives_the_same_from_python_and_from_a_kernel() -> None:
+    """Without its wrappers a call from Python would end the process; tests call many of them."""
+    from maxentry.kernels.gauge import cholesky
+
+    @njit
+    def factorise(P: Array) -> bool:
+        return cholesky(P, 2)
+
+    for P, is_positive in (([[4.0, 2.0], [2.0, 5.0]], True), ([[1.0, 2.0], [2.0, 1.0]], False)):
+        once, again = np.array(P), np.array(P)
+        assert cholesky(once, 2) == factorise(again) == cholesky(np.array(P), 2) == is_positive
+        np.testing.assert_array_equal(once, again)
+
+
+def inner_names(source: str) -> list[str]:
+    """Functions made for kernels alone that a module names, by import or as an attribute of a kernels' module."""
+    tree = ast.parse(source)
+    modules, found = {}, []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "maxentry.kernels":
+            modules |= {name.asname or name.name: f"maxentry.kernels.{name.name}" for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("maxentry.kernels."):
+            found += [(node.module, name.name) for name in node.names]
+    named = (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    )
+    found += [(modules[node.value.id], node.attr) for node in named if node.value.id in modules]
+    kinds = {name: getattr(importlib.import_module(module), name, None) for module, name in found}
+    return [name for name, kind in kinds.items() if isinstance(kind, jit_cache.Inner)]
+
+
+def test_only_kernels_call_inner_functions() -> None:
+    """From Python each process would compile them anew."""
+    files = [file for file in PACKAGE.rglob("*.py") if file.parent.name != "kernels"]
+    assert {str(file): names for file in files if (names := inner_names(file.read_text("utf-8")))} == {}
+    assert inner_names("from maxentry.kernels.gauge import cholesky") == ["cholesky"]  # the check can fail
+    assert inner_names("from maxentry.kernels import rows as r\nr.draw_rows()") == ["draw_rows"]

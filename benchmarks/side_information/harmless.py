@@ -72,13 +72,15 @@ def sweep(quick: bool) -> list[Line]:
     ]
 
 
-def sweeps_of(data: maxentry.Observations, bases: tuple[Basis, Basis] | None, rank: int):
-    """A function that runs four sweeps."""
+def sweeps_of(data: maxentry.Observations, bases: tuple[Basis, Basis] | None, rank: int, settle: int = 0):
+    """A function that runs four sweeps, from a state after `settle` of them."""
     rng, priors = np.random.default_rng(1), Priors.weak(data.shape, rank)
     prepared = gibbs.prepare(data, True, GAUSSIAN, True, None, bases)
     state, hyper = gibbs.init(prepared, rank, priors, rng), gibbs.hyperparameters(priors)
     nothing = gibbs.DrawBuffers(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
     space = gibbs.Workspace.allocate(prepared, rank)
+    if settle:
+        state = gibbs.step(state, prepared, rank, hyper, rng, np.ones(settle), nothing, 0, space)
 
     def run() -> None:
         gibbs.step(state, prepared, rank, hyper, rng, np.ones(4), nothing, 0, space)

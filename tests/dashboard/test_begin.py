@@ -305,3 +305,50 @@ def test_a_campaign_loses_a_row_gets_another_name_and_is_deleted(lab: Any, reade
     page.get_by_role("button", name="Delete for good").click()
     page.get_by_text("No campaigns yet.").wait_for()
     assert lab.get("/campaigns").json()["total"] == 0
+
+
+def test_where_fits_run_is_chosen_and_changed(lab: Any, reader: Reader) -> None:
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Name", exact=True).fill("large")
+    form.get_by_label("Rows").fill("4")
+    form.get_by_label("Columns").fill("3")
+    form.get_by_text("More", exact=True).click()
+    form.get_by_label("Fits run on").select_option("auto")
+    form.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_role("heading", name="large", level=1).wait_for()
+    path = created(lab)
+    assert lab.get(f"{path}/settings").json()["engine"] == "auto"
+    page.get_by_role("button", name="Settings").click()
+    box = page.get_by_role("dialog")
+    box.get_by_text("More", exact=True).click()
+    assert box.get_by_label("Fits run on").input_value() == "auto"
+    box.get_by_label("Fits run on").select_option("cpu")
+    box.get_by_role("button", name="Save settings").click()
+    expect(box).to_have_count(0)
+    assert lab.get(f"{path}/settings").json()["engine"] == "cpu"
+
+
+@pytest.mark.parametrize("where", ["the empty page", "the form"])
+def test_the_same_file_once_it_was_mended(lab: Any, reader: Reader, tmp_path: Path, where: str) -> None:
+    """A browser says nothing of a file that is chosen twice, unless the box has forgotten it meanwhile."""
+    file = tmp_path / "yields.csv"
+    page = reader(lab.url).tab()
+    opener = page.get_by_role("button", name="Choose a file …")
+    if where == "the form":
+        page.get_by_role("button", name="New campaign").click()
+        opener = page.get_by_role("dialog").get_by_label("Begin with a file")
+    for content, said in (
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "yields.csv: "),
+        (b"ligand,S1,S2\nL1,1,2\nL2,3,4\n", "2 rows, 2 columns, 4 values"),
+    ):
+        file.write_bytes(content)
+        with page.expect_file_chooser() as chooser:
+            opener.click()
+        assert chooser.value.element.evaluate("box => box.value") == ""
+        chooser.value.set_files(file)
+        expect(page.get_by_role("dialog")).to_contain_text(said)
+        if where == "the empty page":
+            page.get_by_role("button", name="Cancel").click()
+            expect(page.get_by_role("dialog")).to_have_count(0)

@@ -102,6 +102,9 @@ def test_the_form_offers_every_criterion_and_scale_and_the_default_first() -> No
     assert next(iter(choices["transform"])) == "none"
     assert all(Transform.parse(name) for name in choices["transform"])
     assert list(choices["kind"]) == list(KIND_NAMES)
+    engines = Settings.__dataclass_fields__["engine"]
+    assert tuple(choices["engine"]) == engines.metadata["choices"]
+    assert next(iter(choices["engine"])) == engines.default
 
 
 def test_the_policy_allows_nothing_from_elsewhere_and_nothing_inside_the_page() -> None:

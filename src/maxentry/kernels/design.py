@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from maxentry._types import Flags, Indices
+from maxentry.kernels.jit_cache import inner
 
 
 class ColumnLists(NamedTuple):
@@ -25,7 +26,7 @@ class ColumnLists(NamedTuple):
     listed: bool
 
 
-@njit(cache=True, nogil=True)
+@inner
 def mark_columns(lists: ColumnLists, i: int, mark: Indices, t: int) -> None:
     """Set mark[j] = t for the columns that row i lists."""
     for p in range(lists.start[i], lists.start[i + 1]):
@@ -79,7 +80,7 @@ def walk_squares(square: Square, visits: int, rng: np.random.Generator) -> int:
     return moves
 
 
-@njit(cache=True, nogil=True)
+@inner
 def move_square(square: Square, rng: np.random.Generator) -> None:
     """One move: add 1 at a zero cell (if proper) or at the -1, and mend the lines through it.
 
@@ -109,13 +110,13 @@ def move_square(square: Square, rng: np.random.Generator) -> None:
         hole[3], hole[4], hole[5] = r, c, s
 
 
-@njit(cache=True, nogil=True)
+@inner
 def random_below(k: int, rng: np.random.Generator) -> int:
     """Draw a whole number below k, all equally likely."""
     return int(rng.random() * k)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def random_order(a: int, b: int, rng: np.random.Generator) -> tuple[int, int]:
     """Return the two numbers in random order."""
     return (a, b) if rng.random() < 0.5 else (b, a)
@@ -133,7 +134,8 @@ def fill_rows(lists: ColumnLists, x: Indices, need: Indices, order: Indices) -> 
     rows still come out right, and columns nearly. O(listed + x.sum() + m1 + m2) where few are forbidden.
     """
     begin = np.zeros(x.size + 1, dtype=np.int64)
-    begin[1:] = np.cumsum(x)
+    for i in range(x.size):
+        begin[i + 1] = begin[i] + x[i]
     cols = np.empty(begin[-1], dtype=np.int64)
     ranking, place, end = sort_by_need(need)
     mark = np.full(need.size, -1)
@@ -141,7 +143,12 @@ def fill_rows(lists: ColumnLists, x: Indices, need: Indices, order: Indices) -> 
         mine = cols[begin[i] : begin[i + 1]]
         if lists.listed:
             allowed = lists.cols[lists.start[i] : lists.start[i + 1]]
-            mine[:] = allowed[np.argsort(-need[allowed], kind="mergesort")[: mine.size]]
+            wanted = np.empty(allowed.size, np.int64)
+            for p in range(allowed.size):
+                wanted[p] = need[allowed[p]]
+            best = sort_falling(wanted)
+            for p in range(mine.size):
+                mine[p] = allowed[best[p]]
         else:
             mark_columns(lists, i, mark, i)
             p = 0
@@ -155,12 +162,38 @@ def fill_rows(lists: ColumnLists, x: Indices, need: Indices, order: Indices) -> 
     return cols
 
 
-@njit(cache=True, nogil=True)
+@inner
+def sort_falling(keys: Indices) -> Indices:
+    """Return the places of the keys from the greatest to the least, equal ones as they stand.
+
+    A merge sort: NumPy's takes Numba longer to compile than all else that chooses a first design.
+    """
+    order, spare = np.empty(keys.size, np.int64), np.empty(keys.size, np.int64)
+    for p in range(keys.size):
+        order[p] = p
+    width = 1
+    while width < keys.size:
+        for start in range(0, keys.size, 2 * width):
+            middle, end = min(start + width, keys.size), min(start + 2 * width, keys.size)
+            a, b = start, middle
+            for p in range(start, end):
+                if a < middle and (b == end or keys[order[a]] >= keys[order[b]]):
+                    spare[p] = order[a]
+                    a += 1
+                else:
+                    spare[p] = order[b]
+                    b += 1
+        order, spare = spare, order
+        width *= 2
+    return order
+
+
+@inner
 def sort_by_need(need: Indices) -> tuple[Indices, Indices, Indices]:
     """Return the columns by falling need, the place of each, and how many have a need of at least v = 0, 1, ..."""
-    order = np.argsort(-need, kind="mergesort")
-    place = np.empty_like(order)
-    end = np.zeros(need.max() + 2, dtype=np.int64)
+    order = sort_falling(need)
+    place = np.empty(need.size, np.int64)
+    end = np.zeros(need[order[0]] + 2, dtype=np.int64)
     for p in range(order.size):
         place[order[p]] = p
         end[need[order[p]]] += 1
@@ -169,7 +202,7 @@ def sort_by_need(need: Indices) -> tuple[Indices, Indices, Indices]:
     return order, place, end
 
 
-@njit(cache=True, nogil=True)
+@inner
 def lower_need(j: int, need: Indices, order: Indices, place: Indices, end: Indices) -> None:
     """Lower the need of column j by one (not below 0), and keep the order: it swaps places with its last equal."""
     v = need[j]
@@ -245,7 +278,7 @@ def link_entries(rows: Indices, cols: Indices, capacity: int, m1: int, m2: int) 
     return links
 
 
-@njit(cache=True, nogil=True)
+@inner
 def push(first: Indices, after: Indices, before: Indices, node: int, s: int) -> None:
     """Put slot s at the front of the node's list."""
     after[s], before[s] = first[node], -1
@@ -254,7 +287,7 @@ def push(first: Indices, after: Indices, before: Indices, node: int, s: int) -> 
     first[node] = s
 
 
-@njit(cache=True, nogil=True)
+@inner
 def unlink(first: Indices, after: Indices, before: Indices, node: int, s: int) -> None:
     """Take slot s out of the node's list."""
     if before[s] >= 0:
@@ -265,7 +298,7 @@ def unlink(first: Indices, after: Indices, before: Indices, node: int, s: int) -
         before[after[s]] = before[s]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def add_entry(links: LinkedEntries, i: int, j: int) -> None:
     """Choose entry (i, j)."""
     links.size[1] -= 1
@@ -276,7 +309,7 @@ def add_entry(links: LinkedEntries, i: int, j: int) -> None:
     push(links.col_first, links.col_next, links.col_prev, j, s)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def remove_entry(links: LinkedEntries, s: int) -> None:
     """Give up the entry in slot s."""
     unlink(links.row_first, links.row_next, links.row_prev, links.row[s], s)
@@ -286,7 +319,7 @@ def remove_entry(links: LinkedEntries, s: int) -> None:
     links.size[0] -= 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def move_entry(links: LinkedEntries, s: int, i: int) -> None:
     """Give up the entry in slot s for the one of row i in the same column."""
     unlink(links.row_first, links.row_next, links.row_prev, links.row[s], s)
@@ -344,13 +377,13 @@ def follow_rising_paths(
     return moves, left
 
 
-@njit(cache=True, nogil=True)
+@inner
 def can_start(node: int, m1: int, crossing: int) -> bool:
     """Whether paths may begin at this node."""
     return crossing == 0 or (crossing == 1) == (node < m1)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def change_height(rows: Indices, cols: Indices, height: Indices, node: int, by: int) -> None:
     """Raise the node's height, and change its total accordingly."""
     height[node] += by
@@ -360,7 +393,7 @@ def change_height(rows: Indices, cols: Indices, height: Indices, node: int, by: 
         cols[node - rows.size] -= by
 
 
-@njit(cache=True, nogil=True)
+@inner
 def find_path(
     lists: ColumnLists, links: LinkedEntries, source: int, goal: Goal, search: Search
 ) -> tuple[int, int, int]:
@@ -385,7 +418,7 @@ def find_path(
     return -1, tail, highest
 
 
-@njit(cache=True, nogil=True)
+@inner
 def enqueue(node: int, m1: int, goal: Goal, search: Search, tail: int) -> int:
     """Queue a node; return its height if it is on the goal's side."""
     search.seen[node] = True
@@ -394,7 +427,7 @@ def enqueue(node: int, m1: int, goal: Goal, search: Search, tail: int) -> int:
     return search.height[node] if on_side else LOWEST
 
 
-@njit(cache=True, nogil=True)
+@inner
 def reset_search(search: Search, tail: int, m1: int) -> None:
     """Mark the nodes of the last search as not seen."""
     m2 = search.mark.size
@@ -406,7 +439,7 @@ def reset_search(search: Search, tail: int, m1: int) -> None:
             search.waiting[j], search.after[j], search.after[m2] = True, search.after[m2], j
 
 
-@njit(cache=True, nogil=True)
+@inner
 def expand_row(
     lists: ColumnLists, links: LinkedEntries, i: int, goal: Goal, search: Search, tail: int
 ) -> tuple[int, int]:
@@ -443,7 +476,7 @@ def expand_row(
     return tail, highest
 
 
-@njit(cache=True, nogil=True)
+@inner
 def expand_column(links: LinkedEntries, node: int, goal: Goal, search: Search, tail: int) -> tuple[int, int]:
     """Queue the rows not seen that chose this column, up to an end; return the queue's length and greatest height."""
     m1, highest = links.row_first.size, LOWEST
@@ -458,7 +491,7 @@ def expand_column(links: LinkedEntries, node: int, goal: Goal, search: Search, t
     return tail, highest
 
 
-@njit(cache=True, nogil=True)
+@inner
 def flip_path(links: LinkedEntries, source: int, end: int, m1: int, search: Search) -> None:
     """Change the chosen entries along the path from source to end."""
     added = -1
@@ -489,7 +522,12 @@ def trade_all(
     lists: ColumnLists, begin: Indices, cols: Indices, passes: int, m2: int, rng: np.random.Generator
 ) -> None:
     """Let all rows trade in random pairs, `passes` times; row i has cols[begin[i]:begin[i + 1]], in place."""
-    rows = np.flatnonzero(begin[1:] > begin[:-1])  # the others have nothing to trade
+    rows, n = np.empty(begin.size - 1, np.int64), 0
+    for i in range(begin.size - 1):
+        if begin[i + 1] > begin[i]:  # the others have nothing to trade
+            rows[n] = i
+            n += 1
+    rows = rows[:n]
     has, may = np.full((2, m2), -1), np.full((2, m2), -1)
     pool, where = np.empty(2 * m2, dtype=np.int64), np.empty(2 * m2, dtype=np.int64)
     t = 0
@@ -500,7 +538,7 @@ def trade_all(
             t += 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def trade(
     lists: ColumnLists, begin: Indices, cols: Indices, i: int, k: int,
     has: Indices, may: Indices, pool: Indices, where: Indices, t: int, rng: np.random.Generator,
@@ -523,7 +561,7 @@ def trade(
         cols[where[p]] = pool[p]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def shuffle(a: Indices, rng: np.random.Generator) -> None:
     """Put the elements in random order (Fisher and Yates)."""
     for p in range(a.size - 1, 0, -1):

@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from maxentry._types import Array
+from maxentry.kernels.jit_cache import inner
 from maxentry.kernels.rng import draw_variance
 from maxentry.kernels.simd import LANES, broadcast, fma, load, multiply, store
 
@@ -29,7 +30,7 @@ MAX_JITTERS = (
 MAX_ROTATIONS = 30  # of every pair of directions, to diagonalise; five or six are enough
 
 
-@njit(cache=True, nogil=True)
+@inner
 def cholesky(P: Array, n: int) -> bool:
     """Overwrite the lower triangle of P[:n, :n] by its Cholesky factor C (P = C C'); False if not positive."""
     for j in range(n):
@@ -47,7 +48,7 @@ def cholesky(P: Array, n: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@inner
 def solve_lower(C: Array, b: Array, n: int) -> None:
     """b <- C^-1 b for lower triangular C."""
     for i in range(n):
@@ -57,7 +58,7 @@ def solve_lower(C: Array, b: Array, n: int) -> None:
         b[i] = s / C[i, i]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def solve_upper(C: Array, b: Array, n: int) -> None:
     """b <- C'^-1 b for lower triangular C."""
     for i in range(n - 1, -1, -1):
@@ -67,7 +68,7 @@ def solve_upper(C: Array, b: Array, n: int) -> None:
             b[k] -= C[i, k] * s
 
 
-@njit(cache=True, nogil=True)
+@inner
 def weighted_gram(A: Array, R: int, weights: Array, t: Array, G: Array, h: Array) -> None:
     """G[:R, :R] <- sum w a a' (both triangles) and h[:R] <- sum w t a over the rows of A.
 
@@ -89,7 +90,7 @@ def weighted_gram(A: Array, R: int, weights: Array, t: Array, G: Array, h: Array
             G[b, a] = out[a, b]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def multiply_upper(A: Array, W: Array, R: int) -> None:
     """A <- A W in place, W upper triangular and padded with zeros like A."""
     length = A.shape[1]
@@ -153,7 +154,7 @@ def orthonormalise(A: Array, R: int, ones: Array, T: Array) -> None:
                 T[a, b] = s
 
 
-@njit(cache=True, nogil=True)
+@inner
 def transform_gram(A: Array, p: Array, R: int, ones: Array, T: Array, G: Array, h: Array) -> None:
     """G <- (A T)'(A T) and h <- (A T)'p."""
     H, k = np.empty((R, R)), np.empty(R)
@@ -177,7 +178,7 @@ def transform_gram(A: Array, p: Array, R: int, ones: Array, T: Array, G: Array, 
             G[b, a] = s
 
 
-@njit(cache=True, nogil=True)
+@inner
 def solve_slope(G: Array, h: Array, R: int, m: Array) -> None:
     """m <- G^-1 h: the slope of the aligned effects p = A m, from A'A and A'p."""
     C = G[:R, :R].copy()
@@ -189,7 +190,7 @@ def solve_slope(G: Array, h: Array, R: int, m: Array) -> None:
     solve_upper(C, m, R)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def diagonalise(S: Array, R: int, E: Array) -> None:
     """S[:R, :R] <- its eigenvalues, on the diagonal, and E[:R, :R] <- its eigenvectors, in columns (cyclic Jacobi)."""
     for a in range(R):
@@ -219,7 +220,7 @@ def diagonalise(S: Array, R: int, E: Array) -> None:
             return
 
 
-@njit(cache=True, nogil=True)
+@inner
 def redraw_strength(
     indptr: Array, index: Array, values: Array, weights: Array, factors: Array, free: Array, F: Array, offset: Array,
     mu: float, precision: float, R: int, T: Array, slope: Array, s2: float, aligned: bool, ridge: float, sigma2: float,
@@ -292,7 +293,7 @@ def redraw_strength(
                 Q[a, b] += (new - old) * E[a, k] * E[b, k]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def matvec(A: Array, R: int, m: Array, p: Array) -> None:
     """p <- A m."""
     for i in range(A.shape[0]):

@@ -49,6 +49,7 @@ from maxentry.kernels.gauge import (
     transform_gram,
     weighted_gram,
 )
+from maxentry.kernels.jit_cache import inner
 from maxentry.kernels.latent import Latent, entry_means, fill_latent, redraw_scales
 from maxentry.kernels.rng import (
     Errors,
@@ -114,7 +115,7 @@ BY_COL, BY_ROW = 1.0, 2.0  # which lines have a noise of their own; 0: none
 # The effects of one side, each kind drawn with its variance
 
 
-@njit(cache=True, nogil=True)
+@inner
 def group_equal_counts(n: Array, s: Array) -> tuple[Array, Array, Array]:
     """Group rows of equal n > 0: return n, the number of rows and the sum of s^2 of each group."""
     m, top = n.size, 0
@@ -136,7 +137,7 @@ def group_equal_counts(n: Array, s: Array) -> tuple[Array, Array, Array]:
     return counts[:groups], rows[:groups], s2[:groups]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def redraw_effects(
     effect: Array, sums: Array, mu_shift: float, precision: float, shape: float, scale: float, tau2: float,
     rng: np.random.Generator,
@@ -158,7 +159,7 @@ def redraw_effects(
     return tau2
 
 
-@njit(cache=True, nogil=True)
+@inner
 def redraw_aligned(
     A: Array, R: int, p: Array, sums: Array, mu_shift: float, precision: float, shape: float, scale: float, s2: float,
     rng: np.random.Generator,
@@ -192,7 +193,7 @@ def redraw_aligned(
 # One side given the other
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_augmented_precision(
     G: Array, R: int, df: int, sigma2: float, rng: np.random.Generator, Q: Array
 ) -> None:
@@ -293,7 +294,7 @@ def draw_blocks(
         k = fetch_and_increment(counter)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def update_scales(
     R: int, effects: bool, beta: float, totals: Array, n_obs: int, hyper: Array, scalars: Array,
     rng: np.random.Generator, limits: float = 0.0,
@@ -342,7 +343,7 @@ def redraw_side(
     )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def update_weights(
     indptr: Array, index: Array, values: Array, source: Array, left: Array, right: Array, R: int,
     offset_row: Array, offset_col: Array, mu: float, eta2: float, nu: float, beta: float,
@@ -372,7 +373,7 @@ def update_weights(
     return float(draw_from_grid(nu_grid, logp, rng))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def update_line_weights(
     indptr: Array, index: Array, values: Array, source: Array, left: Array, right: Array, R: int,
     offset_row: Array, offset_col: Array, mu: float, eta2: float, by_row: bool,

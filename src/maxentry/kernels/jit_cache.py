@@ -1,4 +1,4 @@
-"""The folder of compiled kernels: one in the user's cache for all virtual environments.
+"""How kernels are compiled, and the folder of compiled ones: one in the user's cache for all virtual environments.
 
 Numba caches beside the source, so that each environment would compile its own. Here the folder is named by a digest of
 what the compiled code depends on: the text of all kernels, Numba, LLVM, NumPy, Python and the processor.
@@ -6,6 +6,9 @@ what the compiled code depends on: the text of all kernels, Numba, LLVM, NumPy, 
 Numba unpickles what it finds, so nobody else may write to the folder. Where NUMBA_CACHE_DIR is set, the folder lies
 there. If it cannot be used, Numba's own places serve; if none of them can be written, a folder that lasts as long as
 the process.
+
+Half of what Numba compiles for a function of many arrays is the code that takes them out of Python's objects. `inner`
+leaves it out for functions that only kernels call.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,13 +31,39 @@ import llvmlite
 import llvmlite.binding as llvm
 import numba
 import numpy as np
+from numba import njit, types
 from numba.core import caching, config
+from numba.extending import typeof_impl
 
 from maxentry._io import user_cache
 
 HERE = Path(__file__).parent
 MAX_VERSIONS = 6  # folders that are never deleted: those used last
 MIN_AGE = 7 * 24 * 3600  # seconds since its last use before a folder may be deleted
+
+
+class Inner:
+    """A compiled function for kernels; Python may call it, too, and compiles it for that once in each process."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.py_func = function
+        # Without its wrappers a compiled function must not be called from Python: the process would end.
+        self.compiled = njit(cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+        self._callable = njit(nogil=True)(function)  # not in the cache, where both would have one name
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call it from Python, as tests do."""
+        return self._callable(*arguments)
+
+
+@typeof_impl.register(Inner)
+def _type_of_inner(function: Inner, _context: Any) -> types.Type:
+    return types.Dispatcher(function.compiled)
+
+
+def inner(function: Callable[..., Any]) -> Any:
+    """Compile a function that only kernels call."""
+    return Inner(function)
 
 
 class SharedLocator:

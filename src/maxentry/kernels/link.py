@@ -41,6 +41,7 @@ from maxentry.kernels.gibbs import (
     update_latent,
 )
 from maxentry.kernels.gradients import Sparse, combine, set_sides, solve_blocks
+from maxentry.kernels.jit_cache import inner
 from maxentry.kernels.latent import Latent
 from maxentry.kernels.rng import POINT, Errors, begin_slice, draw_variance, fill_normal, move_slice
 from maxentry.kernels.rows import draw_rows
@@ -67,7 +68,7 @@ class Link(NamedTuple):
     sparse: Sparse  # of no features where U is known
 
 
-@njit(cache=True, nogil=True)
+@inner
 def project(U: Array, G: Array, H: Array) -> None:
     """H <- U G, eight rows of U at a time; G may have fewer rows than U has columns."""
     m, length = G.shape
@@ -96,7 +97,7 @@ def project(U: Array, G: Array, H: Array) -> None:
             store(H, at + 7 * length, x7)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def expand(U: Array, H: Array, M: Array) -> None:
     """M <- U'H, eight rows of M at a time."""
     length, m = H.shape[1], U.shape[1]
@@ -125,7 +126,7 @@ def expand(U: Array, H: Array, M: Array) -> None:
             store(M, at + 7 * length, x7)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def project_vector(U: Array, g: Array, h: Array) -> None:
     """h <- U g, both of padded length."""
     m = U.shape[1]
@@ -136,7 +137,7 @@ def project_vector(U: Array, g: Array, h: Array) -> None:
         h[k] = horizontal_sum(x)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def expand_vector(U: Array, h: Array, r: Array) -> None:
     """r <- U'h."""
     m = U.shape[1]
@@ -147,7 +148,7 @@ def expand_vector(U: Array, h: Array, r: Array) -> None:
         store(r, i, x)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def add_gram(A: Array, r: Array, R: int, effects: bool, weights: Array, S: Array) -> None:
     """S <- S + sum w g g' over the rows g = (a, r) of A and r."""
     G, h = np.empty((R, R)), np.empty(R)
@@ -163,7 +164,7 @@ def add_gram(A: Array, r: Array, R: int, effects: bool, weights: Array, S: Array
             S[R, R] += weights[i] * r[i] * r[i]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_precision(
     link: Link,
     factors: Array,
@@ -187,7 +188,7 @@ def draw_precision(
     draw_augmented_precision(S, K, factors.shape[0] + K - 1 + link.prior[DF], math.inf, rng, Q)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_ridge(link: Link, R: int, effects: bool, rho: float, Q: Array, rng: np.random.Generator) -> float:
     """rho | G, Q: one slice step on its logarithm."""
     q, K, g = link.s2.size - 1, R + int(effects), np.empty(R + 1)
@@ -210,7 +211,7 @@ def draw_ridge(link: Link, R: int, effects: bool, rho: float, Q: Array, rng: np.
     )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_coordinates(
     link: Link, R: int, effects: bool, rho: float, Q: Array, rng: np.random.Generator
 ) -> None:
@@ -375,7 +376,7 @@ def set_link(
     expand_vector(link.U, link.h, link.r)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_linked_block(
     first: int, last: int, this: Side, other: Side, link: Link, scratch: Scratch, R: int, effects: bool, scalars: Array
 ) -> None:  # fmt: skip

@@ -8,6 +8,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from maxentry._types import Array
+from maxentry.kernels.jit_cache import inner
 
 
 @njit(cache=True, nogil=True)
@@ -18,17 +19,18 @@ def fill_normal(out: Array, rng: np.random.Generator) -> None:
         flat[i] = rng.standard_normal()
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_inverse_gamma(a: float, b: float, rng: np.random.Generator) -> float:
     """Draw x ~ IG(a, b), density proportional to x^(-a-1) exp(-b/x)."""
     return b / rng.standard_gamma(a)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_from_grid(grid: Array, logp: Array, rng: np.random.Generator) -> float:
     """Draw one of the values of a grid; logp, up to a constant, is overwritten."""
-    top = logp.max()
-    total = 0.0
+    top, total = logp[0], 0.0
+    for k in range(1, grid.size):
+        top = max(top, logp[k])
     for k in range(grid.size):
         logp[k] = math.exp(logp[k] - top)
         total += logp[k]
@@ -40,7 +42,7 @@ def draw_from_grid(grid: Array, logp: Array, rng: np.random.Generator) -> float:
     return float(grid[-1])
 
 
-@njit(cache=True, nogil=True)
+@inner
 def fill_bartlett(df: float, T: Array, rng: np.random.Generator) -> None:
     """Fill T with the lower-triangular factor of T T' ~ Wishart(df, I), df > R - 1 real."""
     R = T.shape[0]
@@ -63,7 +65,7 @@ STEPS = 30  # of a bracket
 MOST_TRIES = 1000  # numbers need a few dozen; NaN would shrink for ever
 
 
-@njit(cache=True, nogil=True)
+@inner
 def begin_slice(
     x: float, log_density: float, step: float, least: float, most: float, rng: np.random.Generator
 ) -> Array:
@@ -79,7 +81,7 @@ def begin_slice(
     return s
 
 
-@njit(cache=True, nogil=True)
+@inner
 def move_slice(s: Array, log_density: float, rng: np.random.Generator) -> bool:
     """Take the log density at s[POINT]. Return whether that is the new point; if not, s[POINT] is to be evaluated."""
     if s[STAGE] == 0.0:
@@ -106,7 +108,7 @@ def move_slice(s: Array, log_density: float, rng: np.random.Generator) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _next_point(s: Array, rng: np.random.Generator) -> None:
     """Set s[POINT]: an end of the bracket while it may grow, then a point inside."""
     if s[STAGE] == 0.0:
@@ -128,7 +130,7 @@ def _next_point(s: Array, rng: np.random.Generator) -> None:
 FIRST_STEP = 1.0  # width of the first bracket, in log tau2
 
 
-@njit(cache=True, nogil=True)
+@inner
 def log_marginal(
     log_tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float, others: Array
 ) -> float:  # fmt: skip
@@ -156,7 +158,7 @@ def log_marginal(
     return total + 0.5 * (tau2 * precision * precision * quadratic - math.log(product))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_variance(
     tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float, others: Array,
     rng: np.random.Generator,
@@ -193,13 +195,13 @@ class Errors(NamedTuple):
 LOG_OMEGA2, LOG_ETA2, SHARE = 0, 1, 2  # what a slice step moves; the others are fixed
 
 
-@njit(cache=True, nogil=True)
+@inner
 def error_variance(c: int, errors: Errors, omega2: float, nu2: float) -> float:
     """Return the variance of the measurements of a class around the pattern."""
     return float(omega2 + (nu2 / errors.times[c] if errors.times[c] > 0.0 else errors.var[c]))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def log_error_density(x: float, which: int, eta2: float, share: float, errors: Errors, beta: float) -> float:
     """log p(x) given the residuals, up to a constant: of log omega2, log eta2 or the share of the noise in it."""
     if which == LOG_OMEGA2:
@@ -227,7 +229,7 @@ def log_error_density(x: float, which: int, eta2: float, share: float, errors: E
     return float(-0.5 * beta * total + prior + (x if which != SHARE else 0.0))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def slice_errors(
     x: float, which: int, eta2: float, share: float, errors: Errors, beta: float, rng: np.random.Generator
 ) -> float:
@@ -239,7 +241,7 @@ def slice_errors(
     return float(s[POINT])
 
 
-@njit(cache=True, nogil=True)
+@inner
 def redraw_errors(
     errors: Errors, values: Array, beta: float, eta2: float, share: float, rng: np.random.Generator
 ) -> tuple[float, float]:

@@ -32,10 +32,11 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import config, njit, types
+from numba import config, types
 from numba.extending import intrinsic
 
 from maxentry._types import Array
+from maxentry.kernels.jit_cache import inner
 from maxentry.kernels.simd import (
     DOUBLE,
     INT,
@@ -265,7 +266,7 @@ add_diagonal = make_accumulator({strips: diagonal_blocks(strips) for strips in r
 add_lower = make_accumulator({strips: lower_block(strips) for strips in range(1, 5)}, False)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def accumulate_row(
     start: int, stop: int, index: Array, values: Array, weights: Array, F: Array, R: int, offset: Array,
     mu: float, out: Array, sums: Array,
@@ -306,7 +307,7 @@ def accumulate_row(
                 )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def scatter_to_lane(out: Array, sums: Array, R: int, effects: bool, lane: int, S: Array) -> None:
     """Copy one row's sums into its lane of S: K rows of sum w f f', the effect's last, then sum w t f."""
     K, last = R + int(effects), out.shape[1]
@@ -321,7 +322,7 @@ def scatter_to_lane(out: Array, sums: Array, R: int, effects: bool, lane: int, S
         S[K, R, lane] = sums[1]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def factorise(S: Array, precision: float, Q: Array, K: int, C: Array) -> None:
     """Q + precision S = C C' in every lane; C's diagonal holds its reciprocal, and row K is then C^-1 b.
 
@@ -356,7 +357,7 @@ def factorise(S: Array, precision: float, Q: Array, K: int, C: Array) -> None:
             store(C, at + 3 * down, multiply(x3, inverse))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def solve(C: Array, K: int, g: Array) -> None:
     """g <- C'^-1 (C^-1 b + g) in every lane."""
     for a in range(K):
@@ -368,7 +369,7 @@ def solve(C: Array, K: int, g: Array) -> None:
             store(g, k * LANES, fnma(load(C, (a * K + k) * LANES), x, load(g, k * LANES)))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def residual_squares(S: Array, K: int, g: Array, t2: Array, rss: Array, terms: Array) -> None:
     """sum w (t - f'g)^2 = sum w t^2 - 2 b'g + g'Sg in every lane, and the sum of the absolute values of its terms."""
     total = load(t2, 0)
@@ -388,7 +389,7 @@ def residual_squares(S: Array, K: int, g: Array, t2: Array, rss: Array, terms: A
     store(terms, 0, largest)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def sum_residuals(
     start: int, stop: int, index: Array, values: Array, weights: Array, F: Array, offset: Array, mu: float,
     g: Array, R: int, effect: float, residual_sums: Array,
@@ -408,7 +409,7 @@ def sum_residuals(
     residual_sums[0], residual_sums[1], residual_sums[2] = sum_w, sum_we, sum_we2
 
 
-@njit(cache=True, nogil=True)
+@inner
 def residual_sum(S: Array, K: int, g: Array, we: Array) -> None:
     """sum w e = sum w t - (sum w f)'g in every lane, where the effect is the last of K."""
     total = load(S, (K * K + K - 1) * LANES)
@@ -417,7 +418,7 @@ def residual_sum(S: Array, K: int, g: Array, we: Array) -> None:
     store(we, 0, total)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def project_on_slope(g: Array, R: int, slope: Array, p: Array, g2: Array) -> None:
     """p <- slope'g and g2 <- g'g over the first R, in every lane."""
     total, length = broadcast(0.0), broadcast(0.0)
@@ -429,7 +430,7 @@ def project_on_slope(g: Array, R: int, slope: Array, p: Array, g2: Array) -> Non
     store(g2, 0, length)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def shift_target(S: Array, K: int, M: Array, b: Array) -> None:
     """Row K of S, b = sum w t f, <- b - S M in every lane: the same of t less what the prior means M say; b is kept."""
     for a in range(K):
@@ -442,7 +443,7 @@ def shift_target(S: Array, K: int, M: Array, b: Array) -> None:
         store(S, at, x)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def shift_back(S: Array, K: int, M: Array, b: Array, g: Array) -> None:
     """g <- g + M and row K of S <- b in every lane."""
     for a in range(K):
@@ -450,7 +451,7 @@ def shift_back(S: Array, K: int, M: Array, b: Array, g: Array) -> None:
         store(g, a * LANES, fma(broadcast(1.0), load(M, a * LANES), load(g, a * LANES)))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_rows(
     first: int, last: int, indptr: Array, index: Array, values: Array, weights: Array, F: Array, offset: Array,
     mu: float, precision: float, Q: Array, slope: Array, R: int, effects: bool, Z: Array,

@@ -19,6 +19,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from maxentry._types import Array, Indices
+from maxentry.kernels.jit_cache import inner
 from maxentry.kernels.simd import (
     INT,
     LANES,
@@ -40,7 +41,7 @@ REACH = 9.0  # sds that tables of distribution functions go from zero
 SIDE = 4  # of a register block, in entries
 
 
-@njit(cache=True, nogil=True)
+@inner
 def sum8(x: Array) -> float:
     """The sum of x as eight interleaved sums."""
     t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = 0.0
@@ -53,7 +54,7 @@ def sum8(x: Array) -> float:
     return ((t0 + t1) + (t2 + t3)) + ((t4 + t5) + (t6 + t7))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def dot8(x: Array, y: Array) -> float:
     """The sum of x y, in the order of `sum8`."""
     t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = 0.0
@@ -66,7 +67,7 @@ def dot8(x: Array, y: Array) -> float:
     return ((t0 + t1) + (t2 + t3)) + ((t4 + t5) + (t6 + t7))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def centre_entry(A: Array, B: Array, a: Array, b: Array, i: int, j: int, least: float, d: Array) -> float:
     """Overwrite d by the draws of entry (i, j) less their mean; return their variance. Both are zero below `least`."""
     R, S = A.shape[1], d.size
@@ -91,9 +92,11 @@ def fill_features(
 ) -> None:
     """F[n] <- d / sqrt(S), for the entries (rows, cols)."""
     S = F.shape[1]
+    root = math.sqrt(S)
     for n in range(rows.size):
         centre_entry(A, B, a, b, rows[n], cols[n], least, F[n])
-        F[n] /= math.sqrt(S)
+        for s in range(S):
+            F[n, s] /= root
 
 
 @njit(cache=True, nogil=True)
@@ -157,7 +160,7 @@ def add_cells(
                     sums[n, 6] += max(told, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _refresh(
     n: int, F: Array, W: Array, k: int, eta2: float, cost: Array, v: Array, version: Indices, score: Array
 ) -> None:
@@ -235,7 +238,7 @@ def rotate_moments(X: Array, effect: Array, rotations: Array, mean: Array, cov: 
 # serve sixteen fused multiply-adds, each of eight draws.
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _pack(X: Array, effect: Array, index: Indices) -> Array:
     """Copy the factors of index[4 g : 4 g + 4] to [g, s / 8, r, 4, 8], the effect last; pad the draws by zeros."""
     R, S = X.shape[1], X.shape[2]
@@ -282,7 +285,7 @@ def _load_four(builder: Any, base: Any, position: Any) -> list[Any]:
     return [emit_load(builder, base, builder.add(position, INT(k * LANES)), VECTOR) for k in range(SIDE)]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _variance(D: Array, e: int, S: int) -> float:
     """The variance of the S draws of entry e of sixteen: D is [s / 8, entry, 8]."""
     whole, one = S // LANES, broadcast(1.0)

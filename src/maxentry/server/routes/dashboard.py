@@ -87,6 +87,8 @@ CRITERIA = {
 }
 # The kinds of values in the words of the form, the default first.
 KINDS = {"numbers": "numbers", "yes/no": "yes or no, pass or fail", "grades": "grades in an order"}
+# Where fits run, in the words of the form, the default first.
+ENGINES = {"cpu": "the processor", "gpu": "a GPU", "auto": "a GPU if the table is large"}
 # From which values on the page says that a row, a column or an sd stands out, and that a fit rests on rank 0.
 THRESHOLDS = {"stands_out": STANDS_OUT, "mostly_means": MOSTLY_MEANS}
 # Style sheets for geographic maps that plotly.js puts into a page unless it finds an element of their name.
@@ -100,6 +102,7 @@ def add_pages(app: FastAPI) -> None:
         "acquisition": words,
         "transform": [(name, name) for name in (*get_args(Kind), PERCENT)],
         "kind": list(KINDS.items()),
+        "engine": list(ENGINES.items()),
     }
     plotly = _find_plotly()
     address = "" if plotly is None else f"/static/lib/plotly-{version('plotly')}.min.js"

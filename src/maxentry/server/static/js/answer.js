@@ -38,7 +38,7 @@ export class Answer {
     put(this.title, `Answer: ${goal}`);
     const found = fitted ? await api.get(`${this.path}/answer?wait=0&stale=true`) : null;
     if (!found?.summary) return put(this.body, h("p", { class: "note" }, "The answer comes with the first fit."));
-    this.sentences = found.summary.slice(0, -1);
+    this.sentences = goal.startsWith("rank") ? found.summary.slice(0, 1) : found.summary.slice(0, -1); // of a ranking the first place
     const stake = h("p", { class: "note" }, found.summary.at(-1), found.fit?.current === false ? " From the last fit; a new one is running." : "");
     put(this.body, goal.startsWith("rank") ? this.ranking(found) : this.lines(found), stake);
   }

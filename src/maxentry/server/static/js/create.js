@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { author } from "./author.js";
 import { listenForFiles } from "./batch.js";
-import { cancel, dialog, embedded, field, h, put, toast } from "./dom.js";
+import { cancel, choose, dialog, field, fileBox, h, put, toast } from "./dom.js";
 import { GoalFields } from "./goal.js";
 import { endsOf, labelsIn, numberIn, weightsIn } from "./settings.js";
 import { readFile, Sheet } from "./sheet.js";
@@ -12,12 +12,6 @@ import { readFile, Sheet } from "./sheet.js";
 export function gradesIn(text) {
   const names = text.split(",").map((name) => name.trim()).filter(Boolean);
   return names.every((name) => Number.isFinite(Number(name))) ? names.map(Number) : names;
-}
-
-/** A select element for a setting: its values, each with its description. */
-function choose(setting) {
-  const choices = embedded("choices")[setting];
-  return h("select", {}, choices.map(([value, said]) => h("option", { value }, said)));
 }
 
 const text = (properties = {}) => h("input", { type: "text", autocomplete: "off", ...properties });
@@ -33,6 +27,7 @@ export class CreateForm {
       acquisition: choose("acquisition"),
       rank: text({ placeholder: "auto" }),
       transform: choose("transform"),
+      engine: choose("engine"),
       seed: figure({ min: 0, step: 1 }),
       unit: text({ maxLength: 200 }),
       budget: figure({ min: 0 }),
@@ -53,7 +48,7 @@ export class CreateForm {
 
   build() {
     const { inputs } = this;
-    this.file = h("input", { type: "file", accept: ".csv,.tsv,.txt,.xlsx,.parquet,text/csv", onchange: () => this.file.files[0] && this.take(this.file.files[0]) });
+    this.file = fileBox((file) => this.take(file));
     this.read = h("div");
     this.labels = h("div", { class: "two" }, field("Rows", inputs.rows, "One label per line, or a number."), field("Columns", inputs.cols, "One label per line, or a number."));
     this.grades = field("Grades in their order", inputs.levels, "The lowest first, with commas between them: names, or numbers that rise.");
@@ -71,6 +66,7 @@ export class CreateForm {
         h("div", { class: "two" }, field("How entries are chosen", inputs.acquisition, "With the goal of filling the table."), field("Rank", inputs.rank, "auto, or a whole number."),
           field("Scale of the model", inputs.transform, "For values that vary by factors, or that are shares."), field("Seed", inputs.seed, "The same seed gives the same entries."),
           field("Unit of the values", inputs.unit, "Like “% yield”."), field("Budget", inputs.budget, "Entries, or their costs."), field("Target: expected error", inputs.target_sd, "Ends the campaign when it is reached."),
+          field("Fits run on", inputs.engine, "A GPU pays for large tables, and needs JAX on the server."),
           field("Initial entries", inputs.n_initial, "Of the balanced design; the longer side by default."),
           field("Least value", inputs.low, "Below it values are refused."), field("Greatest value", inputs.high, "Above it values are refused.")),
         this.ends,
@@ -141,6 +137,7 @@ export class CreateForm {
     const range = endsOf(inputs.low, inputs.high);
     if (range) given.range = range;
     if (inputs.unit.value.trim()) given.unit = inputs.unit.value.trim();
+    if (inputs.engine.value !== "cpu") given.engine = inputs.engine.value;
     if (inputs.again.checked) given.again = true;
     const kind = inputs.kind.value;
     if (kind !== "numbers") given.kind = kind;

@@ -31,6 +31,19 @@ export function field(label, control, hint = null) {
   return h("div", { class: "field" }, h("label", { htmlFor: control.id }, label), control, note);
 }
 
+/** A select element for a setting: its values, each with its description. */
+export function choose(setting, value = null) {
+  const select = h("select", {}, embedded("choices")[setting].map(([name, said]) => h("option", { value: name }, said)));
+  if (value !== null) select.value = value;
+  return select;
+}
+
+/** A box for a file, given to `take`. It forgets the file when it is opened: the same file, mended, may be chosen again. */
+export function fileBox(take, properties = {}) {
+  const box = h("input", { type: "file", accept: ".csv,.tsv,.txt,.xlsx,.parquet,text/csv", onclick: () => (box.value = ""), onchange: () => box.files[0] && take(box.files[0]), ...properties });
+  return box;
+}
+
 /** A modal dialog with a title, which is taken out of the page when it is closed. */
 export function dialog(title, ...children) {
   const heading = h("h2", { id: "dialog-title", tabIndex: -1 }, title);

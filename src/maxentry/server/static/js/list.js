@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { author } from "./author.js";
 import { listenForFiles } from "./batch.js";
 import { CreateForm } from "./create.js";
-import { h, put, toast } from "./dom.js";
+import { fileBox, h, put, toast } from "./dom.js";
 import { example } from "./example.js";
 import { ago, count } from "./format.js";
 import { inShort } from "./status.js";
@@ -63,7 +63,7 @@ export class ListPage {
 
 /** What is shown while there are no campaigns: drop a file, try the example, or name rows and columns. */
 function welcome() {
-  const file = h("input", { type: "file", class: "unseen", tabIndex: -1, "aria-label": "A file to begin with", accept: ".csv,.tsv,.txt,.xlsx,.parquet,text/csv", onchange: () => file.files[0] && new CreateForm(file.files[0]) });
+  const file = fileBox((chosen) => new CreateForm(chosen), { class: "unseen", tabIndex: -1, "aria-label": "A file to begin with" });
   const act = (text, onclick) => h("button", { type: "button", class: "write", onclick }, text);
   const element = h("section", { class: "welcome drop", "aria-label": "Begin", hidden: true },
     h("p", { class: "step" }, "No campaigns yet."),

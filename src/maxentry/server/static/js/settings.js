@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { author } from "./author.js";
-import { cancel, dialog, field, h, toast } from "./dom.js";
+import { cancel, choose, dialog, field, h, toast } from "./dom.js";
 import { label } from "./format.js";
 import { GoalFields } from "./goal.js";
 
@@ -90,11 +90,12 @@ export async function changeSettings(path, changed) {
   const [low, high] = (now.limits ?? [null, null]).map((end) => figure(Number.isFinite(end) ? end : null));
   const costs = { row: h("textarea", { rows: 3 }), col: h("textarea", { rows: 3 }) };
   const free = h("input", { type: "checkbox" });
+  const engine = choose("engine", now.engine);
   const numbers = now.kind === "numbers";
   const send = async () => {
     const parts = { row: costsIn(costs.row.value, labels.rows, "row"), col: costsIn(costs.col.value, labels.cols, "column") };
     const given = Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== null));
-    const wanted = { goal: goal.text, weights: weightsIn(goal, labels), unit: unit.value.trim() || null, row_name: rows.value.trim() || null, col_name: cols.value.trim() || null, budget: numberIn(budget), target_sd: numberIn(target), range: endsOf(least, greatest), ...(numbers ? { limits: endsOf(low, high) } : {}) };
+    const wanted = { goal: goal.text, weights: weightsIn(goal, labels), unit: unit.value.trim() || null, row_name: rows.value.trim() || null, col_name: cols.value.trim() || null, budget: numberIn(budget), target_sd: numberIn(target), range: endsOf(least, greatest), engine: engine.value, ...(numbers ? { limits: endsOf(low, high) } : {}) };
     const same = (name) => JSON.stringify(wanted[name]) === JSON.stringify(now[name] ?? null);
     const body = Object.fromEntries(Object.keys(wanted).filter((name) => !same(name)).map((name) => [name, wanted[name]]));
     if (free.checked) body.costs = null;
@@ -119,6 +120,7 @@ export async function changeSettings(path, changed) {
       h("div", { class: "two" }, field("Cost of each row", costs.row, cost), field("Cost of each column", costs.col, cost)),
       h("p", { class: "note" }, "An entry costs its row's and its column's cost together. Empty boxes leave costs as they are."),
       now.has_costs ? h("label", { class: "check" }, free, " remove the costs: each entry costs 1 again") : null),
+    h("details", {}, h("summary", {}, "More"), field("Fits run on", engine, "A GPU pays for large tables, and needs JAX on the server. Its draws are others.")),
     h("p", {}, h("button", { type: "button", class: "small", onclick: () => (box.close(), deleteCampaign(path, now.name)) }, "Delete campaign …")));
 }
 
