@@ -137,7 +137,8 @@ def write_devices(sweeps, large):
         "## Several processes",
         "`python -m benchmarks.gpu.hosts`: two processes of two virtual devices each, joined by `jax.distributed`, "
         "beside one process of four devices. Factors and effects were the same to the last bit, and variances of the "
-        "noise differed by 3e-17, on a busy machine of two cores.",
+        "noise differed by 3e-17, in one run of two. The other gave "
+        "up: on two busy cores, one process did not answer the other within JAX's 30 seconds.",
         "## Many devices",
         "No machine with several GPUs was at hand. **Counted** is what the compiled program sends, on virtual devices "
         "(`python -m benchmarks.gpu devices`). **Measured** is the sweep on one GPU. Times on several are **reckoned** "
