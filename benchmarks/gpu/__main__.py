@@ -24,9 +24,9 @@ def write(result):
         "# On a GPU",
         f"{result['device']}, {result['processors']} processors, JAX {result['jax']}, Python {result['python']}. "
         "Measured by `python -m benchmarks.gpu.measure OUT.json`, written by `python -m benchmarks.gpu OUT.json`; the "
-        "figures are in benchmarks/gpu/h200.json. Each part ran in a process of its own. The code had the trial of raised "
-        "pivots (below) in it, which acts only while chains anneal; it was switched off for the parts from triples to "
-        "a posterior and MovieLens 1M, and is taken out now.",
+        "figures are in benchmarks/gpu/h200.json. Each part ran in a process of its own. The code had the trial of "
+        "raised pivots (below) in it, which acts only while chains anneal; it was switched off for the parts from "
+        "triples to a posterior and MovieLens 1M, and is taken out now.",
         "## A sweep with effects, 140,000 x 27,000, 2e7 observations, heavy-tailed degrees",
         table(
             ["rank", "GPU, ms", "asked, ms", "first sweeps, s", "peak memory, GB"],
