@@ -300,6 +300,7 @@ def test_from_sparse_refuses_what_is_not_sparse() -> None:
         ),
         (("alpha", "beta", 3), ["beta", "3"], r"got '3' \(did you mean 3\?\)\."),
         (("alpha", "beta", 3), "qqqq", r"got 'qqqq'\."),
+        ((340, 1341, 3), 1340, r"got 1340\."),
         (("alpha", "beta", 3), [5, 6, 7, 8, 9], r"got 5, 6, 7 and 2 more\."),
         (("alpha", "beta", 3), [["alpha"]], r"got \['alpha'\]"),
         (("alpha", "beta", 3), None, r"got None\."),

@@ -308,7 +308,10 @@ def _split_ends(text: str, decimal_comma: DecimalComma) -> tuple[str | float, st
     return None if ends_of is None else (ends_of["low"], ends_of["high"])
 
 
-GRADES = "Grades need kind='grades' and their order in levels (--kind grades --levels A,B,C)."
+GRADES = (
+    "Leave it empty if it was not measured. Grades need kind='grades' and their order in levels (--kind grades "
+    "--levels A,B,C)."
+)
 
 
 def _advice(cell: Any, decimal_comma: DecimalComma = "never") -> str:

@@ -154,8 +154,8 @@ def name_unused(names: Sequence[Hashable], source: str = "", used: str = "row, c
         f" and {len(names) - 5} more" if len(names) > 5 else ""
     )
     are = "column is" if len(names) == 1 else "columns are"
-    used = f"{used}, low, high, se"
-    return f"{source or 'the long table'}: {len(names)} {are} not used: {listed} (used are {used})."
+    may = "low, high and se would be, too"
+    return f"{source or 'the long table'}: {len(names)} {are} not used: {listed} (used are {used}; {may})."
 
 
 def _plain_name(name: Hashable) -> Hashable:
@@ -183,6 +183,7 @@ class Long(NamedTuple):
     beside: Mapping[str, list[Any]] = {}  # cells by role
     unused: Sequence[Hashable] = ()
     valued: bool = True  # whether there is a column of values
+    used: str = ""  # what row, column and value are called
 
 
 class FrameTable(NamedTuple):
@@ -294,7 +295,11 @@ def _read_long(table: FrameTable, given: Mapping[str, Hashable | None], se: Hash
     names = [table.names[place] for place in (at["row"], at["col"]) if place is not None]
     unused = find_unused(table.names, (*at.values(), *beside.values()))
     cells = {role: list(to_cells(table.column(place))) for role, place in beside.items()}
-    return Long(table.kind, rows, cols, values, names[0], names[1], cells, unused, at["value"] is not None)
+    used, valued = (
+        ", ".join(str(table.names[place]) for place in at.values() if place is not None),
+        at["value"],
+    )
+    return Long(table.kind, rows, cols, values, names[0], names[1], cells, unused, valued is not None, used)
 
 
 def has_flags(frame: Any, value: Hashable | None = None, row_column: Hashable | None = None) -> bool:

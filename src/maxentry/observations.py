@@ -360,7 +360,7 @@ class Observations:
                 raise DataError(frames.COUNTED)
             beside, unused = {k: x for k, x in beside.items() if k not in counts}, [*unused, *counts]
         if unused:
-            warn(frames.name_unused(unused), stacklevel=2)
+            warn(frames.name_unused(unused, "", long.used), stacklevel=4)
         lines, values, low, high, se = read_lines(long.values, beside, long.rows, long.cols, words)
         if lines is not None:
             row_codes, col_codes = row_codes[lines], col_codes[lines]

@@ -501,6 +501,7 @@ def _sheet_cell(cell: Any) -> Any:
 
 def _to_xlsx(table: Table) -> bytes:
     """A workbook of one sheet; the names stay in view."""
+    import numpy as np
     from openpyxl import Workbook
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE as ILLEGAL
@@ -519,6 +520,7 @@ def _to_xlsx(table: Table) -> bytes:
     page.freeze_panes = "A2"
 
     def cell(value: Any, font: Any = None) -> Any:
+        value = value.item() if isinstance(value, np.generic) else value
         plain = value if isinstance(value, int | float) else cell_text(value)
         if plain == "" or plain != plain:
             return None

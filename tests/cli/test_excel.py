@@ -205,3 +205,14 @@ def test_a_plate_of_thousands_of_digits_is_refused() -> None:
         Limits(plates="100x8")
     assert Limits(plates=" 8 × 12").block == (8, 12)
     assert parse_shape("9" * 5000 + "x1") is None
+
+
+def test_whole_numbers_and_truths_of_answers_are_cells_of_their_kind() -> None:
+    Path("y.csv").write_text("ligand,S1,S2\nA,1,2\nB,3,4\nC,2,3\n")
+    good("new", "lab", "--from", "y.csv", "--seed", "1")
+    good("answer", "rank rows", "-o", "ranks.xlsx")
+    names, first, *_ = load_workbook("ranks.xlsx").active.iter_rows(values_only=True)
+    found = dict(zip(names, first, strict=True))
+    assert {name: type(found[name]) for name in ("place", "rank_low", "tied")} == {
+        "place": int, "rank_low": int, "tied": bool,
+    }  # fmt: skip

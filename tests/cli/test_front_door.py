@@ -111,6 +111,33 @@ def test_a_plain_csv_of_a_western_excel_is_read_and_said_once() -> None:
     assert "Benzoë" in good("export").stdout
 
 
+def test_a_single_value_may_have_a_decimal_comma() -> None:
+    good("new", "lab", "--shape", "4x3", "--seed", "1")
+    good("tell", "--row", "r2", "--col", "c1", "--value", "1,5")
+    good("tell", "--row", "r3", "--col", "c1", "--value", "<0,5")
+    assert "r2,c1,1.5" in good("export").stdout
+    good("correct", "--row", "r2", "--col", "c1", "2,5")
+    assert "r2,c1,2.5" in good("export").stdout
+    assert "'1,234' may mean 1234 or 1.234" in refused(
+        "tell", "--row", "r4", "--col", "c1", "--value", "1,234"
+    )
+
+
+def test_several_campaigns_are_listed() -> None:
+    good("new", "one", "--shape", "4x3")
+    good("new", "two", "--shape", "4x3")
+    assert refused("ask", "1").startswith(
+        "Expected one of the campaigns in maxentry.db ('one', 'two'), got no name."
+    )
+
+
+def test_names_for_a_file_without_a_line_of_them() -> None:
+    Path("u.data").write_text("196\t242\t3\n186\t302\t3\n186\t303\t4\n")
+    assert refused("complete", "u.data", "--names", "user,item,rating").endswith(
+        "put a line of names before it."
+    )
+
+
 def test_rows_and_columns_are_removed() -> None:
     good("new", "lab", "--shape", "4x3", "--seed", "1")
     good("tell", "--row", "r2", "--col", "c1", "--value", "1.5")

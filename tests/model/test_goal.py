@@ -103,3 +103,8 @@ def test_a_ranking_has_weights_of_what_it_averages_over() -> None:
 def test_lines_by_another_name_are_refused_with_advice(words: str) -> None:
     with pytest.raises(ParameterError, match=f"got '{words}': write row or column, whatever they are called"):
         Goal.parse(words)
+
+
+def test_who_looks_for_the_best_rows_is_told_of_rankings() -> None:
+    with pytest.raises(ParameterError, match="got 'best rows': 'rank rows' orders them by their average"):
+        Goal.parse("best rows")

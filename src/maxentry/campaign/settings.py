@@ -119,7 +119,7 @@ class Settings:
         changeable=False,
     )
     range: tuple[float, float] | None = _setting(
-        None, "Values that can be told: 0,100 or 0, or ,1.", metavar="LOW,HIGH"
+        None, "Values that can be told: 0,100 or 0, or ,1. Estimates may lie beyond.", metavar="LOW,HIGH"
     )
     costs: Costs = _setting(  # noqa: RUF009
         help="row,cost or col,cost; or a matrix, or row,col,cost, for every entry. Given again, they add up.",

@@ -242,7 +242,7 @@ class Storage:
         names = [key.name for key in keys]
         listed = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
         if name is None:
-            message = f"expected the name of one campaign in {self.name}, got none of {listed}."
+            message = f"expected one of the campaigns in {self.name} ({listed}), got no name."
             raise CampaignError(message, code="name_missing", names=names)
         message = f"expected a campaign {name!r} in {self.name}, got {listed}."
         raise CampaignError(message, code="unknown_campaign", name=name, names=names)

@@ -179,6 +179,7 @@ def tell(
     name: options.Name = None,
 ) -> None:
     """Tell what was measured: a plate (empty values stay pending, `failed` is understood), or any inputs."""
+    from maxentry.cells import with_points
     from maxentry.cli import inputs
 
     single = (id, row, col, value) != (None,) * 4
@@ -188,6 +189,8 @@ def tell(
     with open_campaign(storage, name) as campaign, output.show_warnings():
         if data is None:
             report |= {} if se is None else {"se": [se]}
+            if campaign.settings.words is None:
+                report["value"] = [with_points(value or "", "--value", "unambiguous")]
         else:
             report = _parse_report(report, names, se, campaign.settings.words)
         column = se if isinstance(report, Table) else None
@@ -302,7 +305,7 @@ def correct(
         raise typer.BadParameter("expected --strike or --se, got both.")
     with open_campaign(storage, name) as campaign:
         names = campaign.settings.words
-        new = None if strike else parse_measurement(value, "the correction", words=names)
+        new = None if strike else parse_measurement(value, "the correction", "unambiguous", names)
         if new is None and not strike:
             raise typer.BadParameter(how)
         to = None if new is None else new.low if new.is_value else str(new)

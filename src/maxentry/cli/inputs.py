@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from maxentry.features import FeatureTable
 
 TABLE_ENDINGS = (".csv", *tables.ENDINGS)
+NO_NAMES = (
+    " Its first line was taken for the names of columns, but has numbers: put a line of names before it."
+)
 LONGEST_HINT = 60  # characters of the names that a hint repeats
 
 
@@ -213,7 +216,8 @@ def _long_columns(
     ]
     if missing:
         came = ", ".join(table.names)
-        raise DataError(f"{table.source}: expected a column {missing[0]}, got {came}.")
+        unnamed = NO_NAMES if all(map(_is_numeral, table.names)) else ""
+        raise DataError(f"{table.source}: expected a column {missing[0]}, got {came}.{unnamed}")
     return at, {role: table.names[j] for role, j in at.items()}
 
 
@@ -286,7 +290,7 @@ def _check_labels(side: str, labels: list[str], table: Table) -> None:
     columns = f"three of its columns ({listed})" if len(listed) < LONGEST_HINT else "its columns"
     hint = f" If this is a long table (one measurement per line), pass --names ROW,COL,VALUE with {columns}."
     if all(map(_is_numeral, table.names)):
-        hint = " Its first line was taken for the names of columns, but has numbers: put a line of names before it."
+        hint = NO_NAMES
     if "" in labels:
         raise DataError(f"{table.source}: expected a name for every column, got an empty one.")
     _check_distinct(side, labels, table.source, hint if side == "row" else "")

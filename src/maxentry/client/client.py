@@ -389,7 +389,7 @@ class RemoteCampaign:
         if page["total"] != 1:
             names = self.list()
             known = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-            expected = f"the name of one campaign on {self._session.url} ({known or 'there is none yet'})"
+            expected = f"one of the campaigns on {self._session.url} ({known or 'there is none yet'})"
             raise CampaignError(f"expected {expected}, got {'no name' if name is None else repr(name)}.")
         campaign: dict[str, Any] = page["items"][0]
         return campaign

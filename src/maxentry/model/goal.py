@@ -40,6 +40,7 @@ PATTERN = re.compile(
 )
 JOINT = re.compile(r",|(?<=[a-z])[-_](?=[a-z])")  # between words: "best-per-row"
 OTHER_LINE = re.compile(r"(best|largest|smallest)( \d+)? per (?!rows?|col)\w|rank (?!rows?|col)\w")
+BEST_LINES = re.compile(r"(?:best|largest) (row|column)s?")
 EXPECTED = (
     "'fill', 'best', 'best 20', 'best per row', 'smallest per column', 'rank rows', 'rank columns' or "
     "'threshold 6.5'"
@@ -85,6 +86,8 @@ class Goal:
         found = PATTERN.fullmatch(words)
         if found is None:
             advice = ": write row or column, whatever they are called" if OTHER_LINE.match(words) else ""
+            if line := BEST_LINES.fullmatch(words):
+                advice = f": 'rank {line[1]}s' orders them by their average"
             raise ParameterError(f"a goal must be {EXPECTED}, got {show(given)}{advice}")
         if found["fill"]:
             return cls()
