@@ -123,6 +123,14 @@ def test_a_single_value_may_have_a_decimal_comma() -> None:
     )
 
 
+def test_answers_of_a_scale_with_ends_say_what_they_are_of() -> None:
+    Path("y.csv").write_text("ligand,S1,S2\nA,0,20\nB,30,100\nC,2,\n")
+    good("new", "open", "--from", "y.csv", "--seed", "1")
+    assert "limits of the scale" not in good("answer", "best per column").stderr
+    good("new", "ends", "--from", "y.csv", "--seed", "1", "--limits", "0,100")
+    assert "may lie beyond the limits of the scale" in good("answer", "best per column", "-c", "ends").stderr
+
+
 def test_several_campaigns_are_listed() -> None:
     good("new", "one", "--shape", "4x3")
     good("new", "two", "--shape", "4x3")

@@ -91,7 +91,7 @@ def answer(
     """What is best, in which order, or above what; and how sure that is."""
     output.check_writable(out, form, force=force)
     with open_campaign(storage, name) as campaign:
-        found = campaign.answer(goal, level=level)
+        found, limits = campaign.answer(goal, level=level), campaign.settings.likelihood.limits
     document = {"campaign": campaign.name} | {key: x for key, x in found.to_dict().items() if key != "lines"}
     shown = not as_json and output.is_for_screen(out, form)
     table = Table.from_columns(_readable(found) if shown else {k: list(x) for k, x in found.table.items()})
@@ -102,6 +102,10 @@ def answer(
     )
     if not as_json:
         output.say(str(found))
+        if limits is not None:
+            output.say(
+                "Estimates are of the entries themselves, which may lie beyond the limits of the scale."
+            )
 
 
 def _readable(found: Answer) -> dict[str, list[Any]]:
