@@ -122,7 +122,8 @@ def test_the_environment_names_another_campaign() -> None:
 def test_several_campaigns_are_refused_with_how_to_name_one() -> None:
     begin(name="one")
     begin(name="two")
-    assert "'one', 'two'. Name one by --campaign (-c) or MAXENTRY_CAMPAIGN." in refused("status", "--fast")
+    told = "('one', 'two'), got no name. Name one by --campaign (-c) or MAXENTRY_CAMPAIGN."
+    assert told in refused("status", "--fast")
 
 
 def test_fewer_than_asked_for_say_why() -> None:

@@ -131,14 +131,6 @@ def test_answers_of_a_scale_with_ends_say_what_they_are_of() -> None:
     assert "may lie beyond the limits of the scale" in good("answer", "best per column", "-c", "ends").stderr
 
 
-def test_several_campaigns_are_listed() -> None:
-    good("new", "one", "--shape", "4x3")
-    good("new", "two", "--shape", "4x3")
-    assert refused("ask", "1").startswith(
-        "Expected one of the campaigns in maxentry.db ('one', 'two'), got no name."
-    )
-
-
 def test_names_for_a_file_without_a_line_of_them() -> None:
     Path("u.data").write_text("196\t242\t3\n186\t302\t3\n186\t303\t4\n")
     assert refused("complete", "u.data", "--names", "user,item,rating").endswith(
