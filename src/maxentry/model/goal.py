@@ -86,8 +86,8 @@ class Goal:
         found = PATTERN.fullmatch(words)
         if found is None:
             advice = ": write row or column, whatever they are called" if OTHER_LINE.match(words) else ""
-            if line := BEST_LINES.fullmatch(words):
-                advice = f": 'rank {line[1]}s' orders them by their average"
+            if several := BEST_LINES.fullmatch(words):
+                advice = f": 'rank {several[1]}s' orders them by their average"
             raise ParameterError(f"a goal must be {EXPECTED}, got {show(given)}{advice}")
         if found["fill"]:
             return cls()
