@@ -207,7 +207,7 @@ def test_a_plate_of_thousands_of_digits_is_refused() -> None:
     assert parse_shape("9" * 5000 + "x1") is None
 
 
-def test_whole_numbers_and_truths_of_answers_are_cells_of_their_kind() -> None:
+def test_whole_numbers_and_booleans_of_answers_are_not_text() -> None:
     Path("y.csv").write_text("ligand,S1,S2\nA,1,2\nB,3,4\nC,2,3\n")
     good("new", "lab", "--from", "y.csv", "--seed", "1")
     good("answer", "rank rows", "-o", "ranks.xlsx")
