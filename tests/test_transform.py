@@ -149,9 +149,14 @@ def test_the_advice_on_a_value_at_the_end_of_the_interval_helps():
     ("transform", "low", "high", "message"),
     [
         ("log", 0.0, np.inf, "got >0 at here: all values are there, so leave it empty"),
-        ("log", -np.inf, 0.0, "got <0 at here: no value is there, so use no transform"),
+        ("log", -np.inf, 0.0, "got <0 at here: the scale has no values there, so leave the transform out"),
         ("percent", 0.0, 100.0, "got 0..100 at here: all values are there, so leave it empty"),
-        ("percent", 100.0, np.inf, "got >100 at here: no value is there, so use no transform"),
+        (
+            "percent",
+            100.0,
+            np.inf,
+            "got >100 at here: the scale has no values there, so leave the transform out",
+        ),
     ],
 )
 def test_limits_that_say_nothing_or_the_impossible_are_refused(

@@ -131,7 +131,7 @@ class Transform:
         never = ~((ends[0] < np.inf) & (ends[1] > -np.inf))
         always = ~never & np.isinf(ends[0]) & np.isinf(ends[1])
         for wrong, reason in (
-            (never, "no value is there, so use no transform"),
+            (never, "the scale has no values there, so leave the transform out"),
             (always, "all values are there, so leave it empty"),
         ):
             if wrong.any():

@@ -235,6 +235,13 @@ def test_a_posterior_answers_by_label_and_in_frames(fitted):
 
 def test_answers_print_as_sentences(fitted):
     assert str(fitted.answer("best 100")).startswith("The 54 best of all entries")
+    found = fitted.answer("best 3")
+    listed = zip(found.table["place"], found.table["row"], found.table["col"], strict=True)
+    others = [f"{row}, {col}" for place, row, col in listed if place == 0]
+    assert len(found.summary) == 1 + 3 + bool(others) + 1
+    for other in others:  # places of their own are of those that are recommended
+        assert other in found.summary[4].removeprefix("Others that may be among them: ")
+        assert all(other not in line for line in found.summary[1:4])
     said = str(fitted.answer("best per column")).splitlines()
     assert said[0].startswith("Best for S0: L")
     assert said[-1].startswith("Expected regret: ")

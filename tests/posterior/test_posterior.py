@@ -116,11 +116,11 @@ def test_predictions_make_a_frame(posterior):
 
 
 def test_unknown_labels_and_unequal_lengths_are_refused(posterior, unlabelled):
-    with pytest.raises(LabelError, match="'r12'"):
+    with pytest.raises(LabelError, match=r"'r12'.* where row_labels= and col_labels= name them\.$"):
         posterior.predict("r12", "c1")
     with pytest.raises(LabelError, match="did you mean 'c1'"):
         posterior.predict("r1", ["c0", "cc1"])
-    with pytest.raises(LabelError, match="positions from 0 to 8"):
+    with pytest.raises(LabelError, match=r"positions from 0 to 8, got 9\.$"):
         unlabelled.predict(0, 9)
     with pytest.raises(LabelError):
         unlabelled.predict(-1, 0)

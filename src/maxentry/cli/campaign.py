@@ -19,7 +19,7 @@ commands = typer.Typer()
 
 
 @commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, rows, cols, told, available, seed.")
-@add_settings(options.SETTINGS, defaults=True)
+@add_settings(options.SETTINGS, defaults=True, panels=True)
 def new(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="The campaign's name.")],
@@ -227,7 +227,7 @@ def delete(
 
 
 @commands.command("set", rich_help_panel=PANEL, epilog="JSON: campaign, changed.")
-@add_settings(name for name in options.SETTINGS if name in CHANGEABLE)
+@add_settings(CHANGEABLE, panels=True)
 def change(
     *,
     drop: Annotated[
@@ -320,18 +320,20 @@ def status(
 
     grid = RichTable.grid(padding=(0, 2))
     grid.add_column(style="dim")
-    for line in describe_status(facts):
+    for line in describe_status(facts, campaign.settings.unit):
         grid.add_row(*line)
     panel = Panel(grid, title=facts["name"], title_align="left", expand=False)
     output.console(stderr=False).print(panel, soft_wrap=False)
 
 
-def describe_status(status: dict[str, Any]) -> list[tuple[str, str]]:
-    """The status in words: pairs of a name and a text."""
+def describe_status(status: dict[str, Any], unit: str | None = None) -> list[tuple[str, str]]:
+    """The status in words: pairs of a name and a text; unit: of the values, where one was given."""
     from maxentry.campaign.views import describe_features, describe_goal, describe_kind
     from maxentry.model.likelihood import ERROR_WORDS
 
-    size = status["rows"] * status["cols"]
+    size, words = status["rows"] * status["cols"], ERROR_WORDS[status["kind"]]
+    if unit:
+        words = words.replace("your units", f"in {unit}")
     again = status["measurements"] - status["told"]
     told = f"{count(status['told'], 'entry', 'entries')} ({100 * status['told'] / size:.3g}%)"
     lost = [f"{status[key]} {key}" for key in ("expired", "failed", "withdrawn") if status[key]]
@@ -345,7 +347,7 @@ def describe_status(status: dict[str, Any]) -> list[tuple[str, str]]:
         ("pending", ", ".join([str(status["pending"]), *lost])),
         ("left to ask", str(status["available"])),
         ("spent", spent),
-        *_describe_outlook(status["outlook"], ERROR_WORDS[status["kind"]]),
+        *_describe_outlook(status["outlook"], words),
         ("advice", status["advice"]),
         ("model", f"rank {status['rank']}, transform {status['transform']}, {_describe_choice(status)}"),
     ]

@@ -109,8 +109,10 @@ def answer(
 
 
 def _readable(found: Answer) -> dict[str, list[Any]]:
-    """The table of an answer for a screen: probabilities in per cent, ranks as "1 to 3", ties as "2 ="."""
+    """The table of an answer for a screen: probabilities in per cent, ranks as "1 to 3", ties as "2 =", else "or"."""
     columns = {name: list(column) for name, column in found.table.items()}
+    if found.goal.kind == "best":
+        columns["place"] = [str(k) if k else "or" for k in columns["place"]]
     for name in ("probability", "above_next"):
         if name in columns:
             columns[name] = ["" if math.isnan(p) else chance(p) for p in columns[name]]
@@ -242,6 +244,7 @@ def report(
         "col_features",
     ),
     defaults=True,
+    panels=True,
 )
 def complete(
     context: typer.Context,
@@ -288,7 +291,7 @@ def complete(
         completed = run_complete(observations, cluster=cluster, **settings)
     write_posterior(
         completed, out, form, wide=wide, what=what, level=level, measured=measured, as_json=as_json, save=save,
-        force=force, verbose=verbose, corner=matrix.corner,
+        force=force, verbose=verbose, corner=matrix.names[0] if matrix.names else matrix.corner,
     )  # fmt: skip
 
 
@@ -351,8 +354,10 @@ def make_map_table(
     cols = list(range(m2)) if data.col_labels is None else list(data.col_labels)
     if wide:
         grid = _choose_map(posterior, what, level, measured)
-        columns = [rows, *(grid[:, j].tolist() for j in range(m2))]
-        return Table([corner, *(cell_text(col) for col in cols)], columns)
+        columns, titles = [rows, *(grid[:, j].tolist() for j in range(m2))], [cell_text(col) for col in cols]
+        while corner in titles:  # a column of the matrix is called so
+            corner += "_"
+        return Table([corner, *titles], columns)
     if m1 * m2 > LARGEST:
         raise SizeError(
             f"expected at most {LARGEST} entries for a long table, got {m1} x {m2}. --wide is smaller."

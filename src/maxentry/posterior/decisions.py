@@ -281,9 +281,11 @@ def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float, na
         ]
         k = int((table["place"] > 0).sum())  # a small matrix may have fewer
         yield f"The {count(k, what, what)} of all entries, each with the probability that it is one:"
-        yield from named[:MOST_LINES]
-        if len(named) > MOST_LINES:
-            yield f"and {len(named) - MOST_LINES} more"
+        yield from named[: min(k, MOST_LINES)]
+        if k > MOST_LINES:
+            yield f"and {k - MOST_LINES} more"
+        if others := named[k:]:
+            yield f"Others that may be among them: {'; '.join(others)}"
     else:
         lines, inside = (rows, cols) if goal.per == "row" else (cols, rows)
         noun = names.noun("column" if goal.per == "row" else "row")
