@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.reference.transform_slow import forward_slow, inverse_slow
 
 from maxentry.errors import DataError, ParameterError
-from maxentry.transform import NONE, Scales, Transform, ValueMap
+from maxentry.transform import NONE, Scales, Transform, ValueMap, guess_ends
 
 ALL = [Transform(), Transform("log"), Transform("logit"), Transform("logit", -1, 101)]
 PERCENT = Transform("logit", 0, 100)
@@ -166,3 +166,24 @@ def test_limits_that_say_nothing_or_the_impossible_are_refused(
     with pytest.raises(DataError, match=re.escape(f"expected limits within the {scale} scale, {message}")):
         scale.check_limits(np.array([low]), np.array([high]), lambda _: "here")
     scale.check_limits(np.array([0.0, 1.0]), np.array([5.0, np.inf]), lambda _: "here")
+
+
+@pytest.mark.parametrize(
+    ("values", "ends"),
+    [
+        ([0, 0, 12.5, 47, 99.5], (0, 100)),
+        ([55, 71, 99.2, 99.6, 100], (0, 100)),
+        ([0.1, 0.35, 0.995, 1, 1], (0, 1)),
+        ([0.0, 0.0, 0.001, 0.92], (0, 1)),
+        ([0, 0, 12.5, 47, 101], None),  # beyond
+        ([-0.1, 0, 0, 12.5, 99.5], None),
+        ([0, 0, 0, 12.5, 47], None),  # counts or concentrations
+        ([1, 2, 3, 4, 5, 5, 5], None),  # stars
+        ([0, 12.5, 47, 93, 99.5], None),  # two near an end are chance
+        ([0, 1, 1, 0, 1], None),  # yes and no
+        ([5.2, 6.1, 9.9], None),
+        ([], None),
+    ],
+)
+def test_a_scale_with_ends_is_guessed_from_values_near_them(values, ends):
+    assert guess_ends(values) == ends

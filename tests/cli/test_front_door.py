@@ -123,12 +123,39 @@ def test_a_single_value_may_have_a_decimal_comma() -> None:
     )
 
 
-def test_answers_of_a_scale_with_ends_say_what_they_are_of() -> None:
-    Path("y.csv").write_text("ligand,S1,S2\nA,0,20\nB,30,100\nC,2,\n")
-    good("new", "open", "--from", "y.csv", "--seed", "1")
-    assert "limits of the scale" not in good("answer", "best per column").stderr
-    good("new", "ends", "--from", "y.csv", "--seed", "1", "--limits", "0,100")
-    assert "may lie beyond the limits of the scale" in good("answer", "best per column", "-c", "ends").stderr
+ENDS = "ligand,S1,S2,S3\nA,52,95,\nB,10,55,95\nC,0,44,99\nD,1,47,100\nE,8,,97\nF,0,42,99.5\n"
+
+
+def test_answers_of_a_scale_with_ends_stay_within_it() -> None:
+    Path("y.csv").write_text(ENDS)
+    good("new", "open", "--from", "y.csv", "--seed", "1", "--rank", "0")
+    open_scale = answer("answer", "best per column", "-c", "open")["lines"]
+    assert max(line["high"] for line in open_scale) > 101
+    good("new", "ends", "--from", "y.csv", "--seed", "1", "--rank", "0", "--limits", "0,100")
+    said = good("answer", "best per column", "-c", "ends")
+    assert said.stderr.endswith("An entry beyond an end of the scale counts as that end.\n")
+    for goal in ("best per column", "rank rows", "threshold 50", "smallest per row"):
+        for line in answer("answer", goal, "-c", "ends")["lines"]:
+            assert 0 <= line["low"] <= line["high"] <= 100
+            assert 0 <= line["estimate"] <= 100
+
+
+def test_a_scale_that_seems_to_have_ends_is_pointed_to_limits() -> None:
+    Path("y.csv").write_text(ENDS)
+    new = good("new", "open", "--from", "y.csv", "--seed", "1", "--rank", "0")
+    assert "All values lie from 0 to 100, several at an end or near it." in new.stderr
+    assert "maxentry set --limits 0,100\n" in new.stderr
+    shown = good("posterior", "-c", "open").stderr
+    assert "beyond 0 to 100; if the scale ends there, say maxentry set --limits 0,100.\n" in shown
+    shown = good("complete", "y.csv", "--rank", "0", "--seed", "1").stderr
+    assert "beyond 0 to 100; if the scale ends there, say --limits 0,100.\n" in shown
+    for more in (("--limits", "0,100"), ("--transform", "logit(-5, 105)")):
+        assert (
+            "if the scale ends" not in good("complete", "y.csv", "--rank", "0", "--seed", "1", *more).stderr
+        )
+        assert (
+            "--limits" not in good("new", more[0].strip("-"), "--from", "y.csv", "--seed", "1", *more).stderr
+        )
 
 
 def test_names_for_a_file_without_a_line_of_them() -> None:

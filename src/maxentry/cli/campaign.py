@@ -73,15 +73,34 @@ def new(
         given["kind"] = inputs.take_for_yes_no(source)
     values = matrix.columns() if matrix.rows else None
     with Campaign.create(storage, name, row_labels, col_labels, values=values, who=who, **given) as campaign:
-        (m1, m2), seed, status = campaign.settings.shape, campaign.settings.seed, campaign.status()
+        settled, status = campaign.settings, campaign.status()
+    (m1, m2), seed = settled.shape, settled.seed
     facts = {"campaign": name, "rows": m1, "cols": m2, "told": status.measurements}
     told = f", {count(status.measurements, 'value')} told" if status.measurements else ""
     text = f"Campaign {name}: {m1} rows, {m2} columns{told}."
     output.report({**facts, "available": status.available, "seed": seed}, text, as_json)
+    open_scale = (
+        settled.likelihood.limits is None and settled.kind == "numbers" and settled.transform == "none"
+    )
+    if not as_json and matrix.is_plain and open_scale:
+        _say_ends(matrix.values)
     if status.available and not as_json:
         where = output.next_options(storage, name, several=len(Campaign.list(storage)) > 1)
         n = min(24, max(m1, m2), status.available)
         output.say(f"Next: maxentry ask {n} -o plate.csv{where}", "dim")
+
+
+def _say_ends(values: list[float]) -> None:
+    """Say how to name the ends of the scale where the values look as if it had some."""
+    from maxentry.transform import guess_ends
+
+    if ends := guess_ends(values):
+        low, high = ends
+        output.say(
+            f"All values lie from {low:g} to {high:g}, several at an end or near it. If the scale ends there, say so, "
+            f"and predictions know it: maxentry set --limits {low:g},{high:g}",
+            "dim",
+        )
 
 
 def _choose_labels(

@@ -103,9 +103,7 @@ def answer(
     if not as_json:
         output.say(str(found))
         if limits is not None:
-            output.say(
-                "Estimates are of the entries themselves, which may lie beyond the limits of the scale."
-            )
+            output.say("An entry beyond an end of the scale counts as that end.", "dim")
 
 
 def _readable(found: Answer) -> dict[str, list[Any]]:
@@ -423,8 +421,11 @@ def list_facts(posterior: Posterior) -> dict[str, Any]:
     }
 
 
-def describe_answers(posterior: Posterior, measured: bool) -> str:
-    """What the numbers of the table are, where that is not plain; ends in a line break, or is empty."""
+def describe_answers(posterior: Posterior, measured: bool, how: str) -> str:
+    """What the numbers of the table are, where that is not plain; ends in a line break, or is empty.
+
+    how: to name the ends that the scale seems to have.
+    """
     from maxentry.posterior.posterior import count_limited
 
     likelihood, n = posterior.likelihood, posterior.observations.n
@@ -436,7 +437,8 @@ def describe_answers(posterior: Posterior, measured: bool) -> str:
         return f"mean is the expected grade ({named}); --what most_likely and --long tell more.\n"
     limited = count_limited(posterior)
     if not limited and likelihood.limits is None:
-        return ""
+        beyond = posterior.arrays.describe_beyond(posterior.observations, how)
+        return f"{beyond}.\n" if beyond else ""
     which = (
         "of what an instrument would show."
         if measured
@@ -445,11 +447,12 @@ def describe_answers(posterior: Posterior, measured: bool) -> str:
     return f"{limited} of {count(n, 'value')} are at a limit. mean, low and high are {which}\n"
 
 
-def summarize(posterior: Posterior, measured: bool = False) -> str:
+def summarize(posterior: Posterior, measured: bool = False, campaign: str | None = None) -> str:
     """The result in a line, what its numbers are, and what to do if the chains have not converged."""
     (m1, m2), n = posterior.shape, posterior.observations.n
     facts = f"{m1} x {m2}, {count(n, 'value')}, rank {posterior.rank}"
-    meaning = describe_answers(posterior, measured)
+    how = "--limits {:g},{:g}"
+    meaning = describe_answers(posterior, measured, how if campaign is None else f"maxentry set {how}")
     if posterior.fit.scales is not None:
         from maxentry.transform import describe_scales
 
@@ -485,7 +488,9 @@ def write_posterior(
     )
     if not as_json:
         details = f"{posterior!r}\n{posterior.diagnostics.summary()}"
-        output.say(advice_at(details, "shell") if verbose else summarize(posterior, measured), "dim")
+        output.say(
+            advice_at(details, "shell") if verbose else summarize(posterior, measured, campaign), "dim"
+        )
     if posterior.interrupted:
         output.warn("Interrupted: this is what had been drawn by then.")
         raise typer.Exit(output.ExitCode.INTERRUPTED)
