@@ -21,7 +21,7 @@ from maxentry.wording import show
 # (training part, held-out part, rank, seed) -> predicted mean of each held-out value, or the log of its probability
 Predict = Callable[[Observations, Observations, int, np.random.SeedSequence], Array]
 LADDER = (0, 1, 2, 4, 8)
-ENOUGH_HELD_OUT = 600
+ENOUGH_HELD_OUT = 2000  # one part of a table with several modes may flatter any rank
 MOST_PARAMETERS = 8  # per observation, of a rank worth trying: beyond this the prior alone decides
 LEAST_TRIED = 2  # up to this rank all are tried
 LEAST_SHARE = 0.02  # a rank with less of the weight is left out
