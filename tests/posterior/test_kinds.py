@@ -13,6 +13,7 @@ from tests.reference import latent_slow as slow
 from maxentry import Observations, Posterior, Sampling, complete
 from maxentry.errors import DataError, ParameterError
 from maxentry.model.likelihood import GAUSSIAN, Likelihood, NoiseLaw
+from maxentry.posterior import chains
 from maxentry.posterior.chains import model_values
 from maxentry.posterior.new_rows import fold_in, fold_in_mean
 from maxentry.posterior.rank import mixture_weights, stacking_weights
@@ -188,6 +189,20 @@ def test_yes_no_answers_are_probabilities(fits):
     shown = p.predict([3, 5], [2, 7], measured=True)
     chance = ndtr(draws).mean(0)
     assert (np.abs(shown.mean - chance) < 4 * np.sqrt(chance * (1 - chance) / len(draws))).all()
+
+
+def test_yes_and_no_do_not_start_from_a_stretched_scale_where_data_abound(monkeypatch):
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((40, 1)) * np.exp(0.3 * rng.standard_normal(400)) - rng.standard_normal(400)
+    told = (x + rng.standard_normal(x.shape) > 0).astype(float)
+
+    def spread():
+        draws = complete(told, 4, kind="yes/no", sampling=SHORT, seed=0, progress=False).belief
+        return draws.at(*(index.ravel() for index in np.indices(x.shape))).std() / x.std()
+
+    assert 0.9 < spread() < 1.15
+    monkeypatch.setattr(chains, "_stretches", lambda data: False)
+    assert spread() > 1.5  # the control: what annealing stretches does not come back in a short run
 
 
 def test_grades_have_probabilities_that_add_up_to_their_expectation(fits):

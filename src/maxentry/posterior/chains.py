@@ -35,7 +35,7 @@ from maxentry.posterior import gibbs
 from maxentry.posterior.diagnostics import find_stuck_chains
 from maxentry.posterior.draws import MEMORY, Draws, DrawStore
 from maxentry.posterior.gibbs import DrawBuffers, GibbsData, GibbsState, Units, Workspace
-from maxentry.posterior.schedule import Sampling, sweep_work
+from maxentry.posterior.schedule import ABUNDANT, Sampling, sweep_work
 from maxentry.progress import Progress, compiling_notice
 from maxentry.transform import NONE, Scales, Scaling, Transform, ValueMap, find_scales, name_far
 
@@ -436,8 +436,8 @@ def _run_chain(
     cold, settle = np.split(sampling.betas(), [sampling.anneal])
     if data.likelihood.by_line and sampling.anneal:
         settle[: 3 * settle.size // 4] = ALMOST_ONE
-    if data.bases is not None:
-        cold[:] = 1.0  # a low power of the likelihood lets components vanish, and few of them come back
+    if data.bases is not None or _stretches(data):
+        cold[:] = 1.0  # a low power lets components with features vanish, and few of them come back
     for betas, plainly in ((cold, plain), (settle, False)):
         for start in range(0, betas.size, chunk):
             if stop.is_set():
@@ -457,6 +457,15 @@ def _run_chain(
             state = run_with_observer(sweeps, state, here, sampling.thin, observer)
         report(n * sampling.thin, start + n)
     return Chain(rank, state, dict(rng.bit_generator.state))
+
+
+def _stretches(data: GibbsData) -> bool:
+    """Whether a low power of the likelihood would stretch X, and sweeps would not shrink it again in time.
+
+    The noise of yes and no has a size of its own, so that X grows by 1 / sqrt(beta). Where data abound it takes
+    hundreds of sweeps to come back, and there is no need to anneal.
+    """
+    return data.likelihood.kind == "yes/no" and data.by_row.values.size >= ABUNDANT * sum(data.shape)
 
 
 def run_with_observer(
