@@ -20,7 +20,7 @@ test: setup  ## the quick tests, in parallel: no processes, no browser, no datab
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not ($(LONG))"
 
 rest: setup  ## what `make test` leaves out: processes, browsers, PostgreSQL, pages, notebooks, slow laws
-	$(BIN)/python -m pytest -n auto -m "$(LONG)"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "$(LONG)"
 
 setup: .venv/.ready
 
@@ -64,12 +64,11 @@ requests: setup  ## hundreds of requests of every kind, by the server's own desc
 	$(BIN)/python -m pytest -n auto -s tests/server/test_fuzz.py
 	cat build/requests.md
 
-# Real matrices lie beside the repository where there is no network; each must end within a minute, the machine allowing.
+# Real matrices lie beside the repository where there is no network.
 studies paper suite: export MAXENTRY_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 studies: setup  ## the studies in small: does the evidence still run?
 	rm -rf build/studies
-	for f in sim30 sim60 jester movielens; do \
-	    $(BIN)/python -m evidence paper --quick --figure $$f -o build/studies/$$f || exit 1; done
+	$(BIN)/python -m evidence paper --quick -o build/studies/paper
 	$(BIN)/python -m evidence suite --quick -o build/studies/suite
 
 paper: setup  ## the paper's figures, and its claims judged; takes hours, resumes where it stopped

@@ -6,7 +6,7 @@ import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,21 @@ with contextlib.suppress(ImportError):
         return _start(*words)
 
     _posixsubprocess.fork_exec = _fork_exec
+
+
+POSTGRES_REQUIRED = "MAXENTRY_TEST_POSTGRES_REQUIRED"  # set in CI, where nothing may be skipped
+
+
+@pytest.fixture(scope="session")  # here and not imported: each module that imports it would start a server
+def postgres() -> Iterator[str]:
+    from tests.campaign.postgres_server import server
+
+    with server() as url:
+        if url is None and os.environ.get(POSTGRES_REQUIRED):
+            pytest.fail(f"no PostgreSQL server to be had, and {POSTGRES_REQUIRED} is set")
+        if url is None:
+            pytest.skip("no PostgreSQL server to be had")
+        yield url
 
 
 WORK = "maxentry.posterior.schedule.WORK"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.reference.transform_slow import forward_slow, inverse_slow
 
 from maxentry.errors import DataError, ParameterError
-from maxentry.transform import NONE, Scales, Transform, ValueMap
+from maxentry.transform import NONE, Scales, Transform, ValueMap, guess_ends
 
 ALL = [Transform(), Transform("log"), Transform("logit"), Transform("logit", -1, 101)]
 PERCENT = Transform("logit", 0, 100)
@@ -149,9 +149,14 @@ def test_the_advice_on_a_value_at_the_end_of_the_interval_helps():
     ("transform", "low", "high", "message"),
     [
         ("log", 0.0, np.inf, "got >0 at here: all values are there, so leave it empty"),
-        ("log", -np.inf, 0.0, "got <0 at here: no value is there, so use no transform"),
+        ("log", -np.inf, 0.0, "got <0 at here: the scale has no values there, so leave the transform out"),
         ("percent", 0.0, 100.0, "got 0..100 at here: all values are there, so leave it empty"),
-        ("percent", 100.0, np.inf, "got >100 at here: no value is there, so use no transform"),
+        (
+            "percent",
+            100.0,
+            np.inf,
+            "got >100 at here: the scale has no values there, so leave the transform out",
+        ),
     ],
 )
 def test_limits_that_say_nothing_or_the_impossible_are_refused(
@@ -161,3 +166,24 @@ def test_limits_that_say_nothing_or_the_impossible_are_refused(
     with pytest.raises(DataError, match=re.escape(f"expected limits within the {scale} scale, {message}")):
         scale.check_limits(np.array([low]), np.array([high]), lambda _: "here")
     scale.check_limits(np.array([0.0, 1.0]), np.array([5.0, np.inf]), lambda _: "here")
+
+
+@pytest.mark.parametrize(
+    ("values", "ends"),
+    [
+        ([0, 0, 12.5, 47, 99.5], (0, 100)),
+        ([55, 71, 99.2, 99.6, 100], (0, 100)),
+        ([0.1, 0.35, 0.995, 1, 1], (0, 1)),
+        ([0.0, 0.0, 0.001, 0.92], (0, 1)),
+        ([0, 0, 12.5, 47, 101], None),  # beyond
+        ([-0.1, 0, 0, 12.5, 99.5], None),
+        ([0, 0, 0, 12.5, 47], None),  # counts or concentrations
+        ([1, 2, 3, 4, 5, 5, 5], None),  # stars
+        ([0, 12.5, 47, 93, 99.5], None),  # two near an end are chance
+        ([0, 1, 1, 0, 1], None),  # yes and no
+        ([5.2, 6.1, 9.9], None),
+        ([], None),
+    ],
+)
+def test_a_scale_with_ends_is_guessed_from_values_near_them(values, ends):
+    assert guess_ends(values) == ends

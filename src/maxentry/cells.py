@@ -326,6 +326,8 @@ def _advice(cell: Any, decimal_comma: DecimalComma = "never") -> str:
         return f"{WRITTEN}; a standard error goes in a column se."
     if text[:1] == "[" or text[-1:] == "]":
         return f'{WRITTEN} (in CSV a cell with a comma needs quotes: "[0.5, 0.7]").'
+    if re.search(r"\d,\d+,\d", text):
+        return "Write one number, without commas between its digits."
     if _has_comma(cell, decimal_comma):
         return COMMA
     if _LIKE_A_LIMIT.search(text):

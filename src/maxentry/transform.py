@@ -28,6 +28,7 @@ Kind = Literal["none", "log", "logit"]
 
 SMALLEST, LARGEST = 1e-150, 1e150  # of a value with a logarithm here: their squares are still numbers
 PERCENT = "percent"
+NEAR_ENDS = 3  # values near the ends of a scale from which it is taken for one
 EXPECTED = "transform must be 'none', 'log', 'logit', 'logit(low, high)' or 'percent'"
 
 Side = Literal["columns", "rows"]
@@ -131,7 +132,7 @@ class Transform:
         never = ~((ends[0] < np.inf) & (ends[1] > -np.inf))
         always = ~never & np.isinf(ends[0]) & np.isinf(ends[1])
         for wrong, reason in (
-            (never, "no value is there, so use no transform"),
+            (never, "the scale has no values there, so leave the transform out"),
             (always, "all values are there, so leave it empty"),
         ):
             if wrong.any():
@@ -184,6 +185,22 @@ def _log(x: Array) -> Array:
 
 def _number(x: float) -> str:
     return repr(x).removesuffix(".0")
+
+
+def guess_ends(values: ArrayLike) -> tuple[float, float] | None:
+    """Return 0 and 100, or 0 and 1, if values look like those of a scale that ends there; None otherwise.
+
+    All lie between the ends, the largest in the upper tenth, and at least NEAR_ENDS of them within 1% of an end. Two
+    different values are yes and no, and no scale.
+    """
+    y = np.asarray(values, dtype=np.float64)
+    if not y.size or y.min() < 0:
+        return None
+    high = 1.0 if y.max() <= 1 else 100.0
+    if not 0.9 * high <= y.max() <= high or len(np.unique(y)) < 3:
+        return None
+    near = (y <= 0.01 * high) | (y >= 0.99 * high)
+    return (0.0, high) if near.sum() >= NEAR_ENDS else None
 
 
 @dataclass(frozen=True, eq=False)

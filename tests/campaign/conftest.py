@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.campaign.postgres_server import database, server
+from tests.campaign.postgres_server import database
 
-REQUIRED = "MAXENTRY_TEST_POSTGRES_REQUIRED"  # set in CI, where nothing may be skipped
 POSTGRES = pytest.param("postgresql", marks=pytest.mark.postgres)
 KINDS = ("file", "memory", POSTGRES)
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    with server() as url:
-        if url is None and os.environ.get(REQUIRED):
-            pytest.fail(f"no PostgreSQL server to be had, and {REQUIRED} is set")
-        if url is None:
-            pytest.skip("no PostgreSQL server to be had")
-        yield url
 
 
 @pytest.fixture(params=KINDS)

@@ -62,7 +62,8 @@ def test_a_transform_takes_limits_that_say_something(tmp_path):
         ):
             campaign.tell(row=0, col=1, value=">0")
         with pytest.raises(
-            DataError, match="got <0 at row 0, column 1: no value is there, so use no transform"
+            DataError,
+            match="got <0 at row 0, column 1: the scale has no values there, so leave the transform out",
         ):
             campaign.tell(row=0, col=1, value="<0")
 

@@ -123,12 +123,39 @@ def test_a_single_value_may_have_a_decimal_comma() -> None:
     )
 
 
-def test_answers_of_a_scale_with_ends_say_what_they_are_of() -> None:
-    Path("y.csv").write_text("ligand,S1,S2\nA,0,20\nB,30,100\nC,2,\n")
-    good("new", "open", "--from", "y.csv", "--seed", "1")
-    assert "limits of the scale" not in good("answer", "best per column").stderr
-    good("new", "ends", "--from", "y.csv", "--seed", "1", "--limits", "0,100")
-    assert "may lie beyond the limits of the scale" in good("answer", "best per column", "-c", "ends").stderr
+ENDS = "ligand,S1,S2,S3\nA,52,95,\nB,10,55,95\nC,0,44,99\nD,1,47,100\nE,8,,97\nF,0,42,99.5\n"
+
+
+def test_answers_of_a_scale_with_ends_stay_within_it() -> None:
+    Path("y.csv").write_text(ENDS)
+    good("new", "open", "--from", "y.csv", "--seed", "1", "--rank", "0")
+    open_scale = answer("answer", "best per column", "-c", "open")["lines"]
+    assert max(line["high"] for line in open_scale) > 101
+    good("new", "ends", "--from", "y.csv", "--seed", "1", "--rank", "0", "--limits", "0,100")
+    said = good("answer", "best per column", "-c", "ends")
+    assert said.stderr.endswith("An entry beyond an end of the scale counts as that end.\n")
+    for goal in ("best per column", "rank rows", "threshold 50", "smallest per row"):
+        for line in answer("answer", goal, "-c", "ends")["lines"]:
+            assert 0 <= line["low"] <= line["high"] <= 100
+            assert 0 <= line["estimate"] <= 100
+
+
+def test_a_scale_that_seems_to_have_ends_is_pointed_to_limits() -> None:
+    Path("y.csv").write_text(ENDS)
+    new = good("new", "open", "--from", "y.csv", "--seed", "1", "--rank", "0")
+    assert "All values lie from 0 to 100, several at an end or near it." in new.stderr
+    assert "maxentry set --limits 0,100\n" in new.stderr
+    shown = good("posterior", "-c", "open").stderr
+    assert "beyond 0 to 100; if the scale ends there, say maxentry set --limits 0,100.\n" in shown
+    shown = good("complete", "y.csv", "--rank", "0", "--seed", "1").stderr
+    assert "beyond 0 to 100; if the scale ends there, say --limits 0,100.\n" in shown
+    for more in (("--limits", "0,100"), ("--transform", "logit(-5, 105)")):
+        assert (
+            "if the scale ends" not in good("complete", "y.csv", "--rank", "0", "--seed", "1", *more).stderr
+        )
+        assert (
+            "--limits" not in good("new", more[0].strip("-"), "--from", "y.csv", "--seed", "1", *more).stderr
+        )
 
 
 def test_names_for_a_file_without_a_line_of_them() -> None:
@@ -187,3 +214,65 @@ def test_a_plate_is_refused_beside_other_limits() -> None:
     assert "got both" in refused("ask", "--plate", "8x12", "--per-row", "2", code=2)
     assert "one plate at a time" in refused("ask", "2", "--plate", "8x12")
     assert "1 to 48 rows and columns" in refused("ask", "--plate", "80x12")
+
+
+def test_costs_under_other_names_are_told_how_to_be_called() -> None:
+    good("new", "lab", "--shape", "3x2")
+    Path("costs.csv").write_text("ligand,substrate,price\nr1,c1,3\n")
+    said = refused("set", "--costs", "costs.csv")
+    assert said.startswith("costs.csv, line 2: expected known column labels, got 'substrate'.")
+    assert said.endswith("a list has the columns row,cost or col,cost or row,col,cost.")
+    Path("mask.csv").write_text("ligand,free\nr1,1\n")
+    assert refused("set", "--mask", "mask.csv").endswith("a list has the columns row,col,available.")
+    Path("costs.csv").write_text("row,col,cost\nr9,c1,3\n")
+    assert "a list has" not in refused("set", "--costs", "costs.csv")
+
+
+def test_a_setting_that_cannot_change_says_so() -> None:
+    good("new", "lab", "--shape", "3x2")
+    for flag in ("--transform", "--kind", "--n-initial", "--seed"):
+        said = refused("set", flag, "1", code=2).splitlines()[-1]
+        assert said.startswith(f"{flag} is fixed when a campaign begins")
+        assert said.endswith(f"maxentry new NAME --from values.csv {flag} …")
+    assert "No such option: --colour" in refused("set", "--colour", "1", code=2)
+    assert "No such option: --transform" in refused("ask", "--transform", "log", code=2)
+
+
+def test_several_commas_in_a_value_are_no_question_of_separators() -> None:
+    good("new", "lab", "--shape", "3x2")
+    said = refused("tell", "--row", "r1", "--col", "c1", "--value", "1,2,3")
+    assert said.endswith("'1,2,3' is not a number. Write one number, without commas between its digits.")
+
+
+def test_a_colon_without_a_sheet_after_a_file() -> None:
+    Path("y.csv").write_text("ligand,S1,S2\nA,0,20\nB,30,100\n")
+    said = refused("new", "lab", "--from", "y.csv:")
+    assert said.startswith("y.csv: does not exist, but y.csv does: leave out what follows it")
+    assert "--sheet May" in refused("new", "lab", "--from", "y.csv:May")
+
+
+def test_costs_on_plates_are_rounded() -> None:
+    good("new", "lab", "--shape", "3x2", "--seed", "1")
+    Path("costs.csv").write_text("row,cost\nr1,0.1\nr2,1.23456789\nr3,12345.678901\n")
+    good("set", "--costs", "costs.csv")
+    costs = {line.split(",")[6] for line in good("ask", "6").stdout.splitlines()[1:]}
+    assert costs == {"0.1", "1.23457", "12345.7"}
+
+
+def test_the_status_names_the_unit() -> None:
+    Path("y.csv").write_text("ligand,S1,S2\nA,0,20\nB,30,90\nC,2,\n")
+    good("new", "lab", "--from", "y.csv", "--seed", "1", "--rank", "1")
+    assert "your units" in good("status").stdout
+    good("set", "--unit", "% yield")
+    said = good("status").stdout
+    assert "your units" not in said
+    assert "in % yield)" in said
+
+
+def test_a_completed_long_table_heads_its_labels_as_the_file_does() -> None:
+    Path("long.csv").write_text("model,task,score\nA,t1,1\nA,t2,2\nB,t1,3\nB,t2,\nC,t1,2\nC,B,2\n")
+    out = good("complete", "long.csv", "--names", "model,task,score", "--rank", "1", "--seed", "1")
+    assert out.stdout.splitlines()[0] == "model,t1,t2,B"
+    Path("long.csv").write_text(Path("long.csv").read_text().replace(",B,", ",model,"))
+    out = good("complete", "long.csv", "--names", "model,task,score", "--rank", "1", "--seed", "1")
+    assert out.stdout.splitlines()[0] == "model_,t1,t2,model"

@@ -8,6 +8,7 @@ import typer
 from tests.cli.run import APP, refused
 
 from maxentry.campaign.settings import CHANGEABLE, Settings
+from maxentry.cli.options import PANELS
 
 DECLARED = {f.name: f for f in fields(Settings) if f.name not in ("name", "rows", "cols")}
 COMMANDS = {
@@ -67,3 +68,11 @@ def test_a_choice_that_is_none_is_answered_by_those_there_are(option: str, choic
         text = refused(command, "x", option, "odd: is not one of it.", code=2)
         expected = f"Invalid value for '{option}': expected one of {choices}, got 'odd: is not one of it.'."
         assert text.splitlines()[-1] == expected
+
+
+def test_every_setting_stands_in_one_panel_of_the_help() -> None:
+    listed = [name for inside in PANELS.values() for name in inside]
+    assert sorted(listed) == sorted(DECLARED)
+    panels = {name: option.rich_help_panel for name, option in options_of("new").items()}
+    assert all(panels[name] == panel for panel, inside in PANELS.items() for name in inside)
+    assert options_of("ask")["per_row"].rich_help_panel is None

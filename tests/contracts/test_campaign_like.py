@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.campaign.conftest import cache, postgres  # noqa: F401
+from tests.campaign.conftest import cache  # noqa: F401
 from tests.campaign.postgres_server import database
 from tests.campaign.stand_ins import snapshot
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.campaign.conftest import cache, postgres  # noqa: F401
+from tests.campaign.conftest import cache  # noqa: F401
 from tests.contracts.test_campaign_like import QUICK, lab  # noqa: F401
 
 from maxentry.errors import CampaignError, DataError, ParameterError

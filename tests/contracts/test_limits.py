@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import pytest
-from tests.campaign.conftest import cache, postgres  # noqa: F401
+from tests.campaign.conftest import cache  # noqa: F401
 from tests.contracts.test_campaign_like import QUICK, lab  # noqa: F401
 
 from maxentry.cells import Reading

@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from tests.campaign.conftest import lasting, postgres, where  # noqa: F401
+from tests.campaign.conftest import lasting, where  # noqa: F401
 from tests.campaign.postgres_server import database
 from tests.campaign.stand_ins import START
 
@@ -162,7 +162,7 @@ def test_who_waits_for_the_lock_too_long_is_told_so(lasting: str, monkeypatch: p
 
 
 def test_postgresql_drops_who_holds_the_lock_and_is_not_heard_of(
-    postgres: str,  # noqa: F811
+    postgres: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(storage_module, "HELD", 2.0)  # a busy machine may keep who is not silent waiting
@@ -181,7 +181,7 @@ def test_postgresql_drops_who_holds_the_lock_and_is_not_heard_of(
         assert [r.event.kind for r in other.events(key)] == ["created", "told"]
 
 
-def test_an_address_may_say_otherwise_how_a_server_is_reached(postgres: str) -> None:  # noqa: F811
+def test_an_address_may_say_otherwise_how_a_server_is_reached(postgres: str) -> None:
     with database(postgres) as url:
         for extra, seconds in (("", 10), ("&connect_timeout=3", 3)):
             with Storage(url + extra, create=True) as storage, storage.reading() as connection:

@@ -32,7 +32,7 @@ def matrices(b, answers):
     return np.stack([answers.entries(b.draw(s), whole, whole, s) for s in range(b.n_draws)])
 
 
-@pytest.fixture(params=["plain", "log", "yes/no", "measured", "log, measured"])
+@pytest.fixture(params=["plain", "log", "yes/no", "ends", "measured", "log, measured", "ends, measured"])
 def drawn(request):
     b = belief(SHAPE, S=60, seed=3)
     if request.param.endswith("measured"):  # entries deviate from the pattern, and some are known to
@@ -40,13 +40,31 @@ def drawn(request):
         keys = np.sort(rng.choice(35, 12, replace=False))
         told = Observations.of((keys // 5, keys % 5, rng.normal(size=12)), shape=SHAPE)
         value_map = ValueMap(Transform.parse("log" if request.param.startswith("log") else "none"))
+        ends = (-0.5, 0.7) if request.param.startswith("ends") else None
         return b, Answers(
-            NoiseLaw(b.noise_var), value_map, deviation=Deviation.suppose(told, 40 * b.noise_var)
+            NoiseLaw(b.noise_var), value_map, deviation=Deviation.suppose(told, 40 * b.noise_var), ends=ends
         )
     value_map = ValueMap(Transform.parse("log" if request.param == "log" else "none"))
     kind = Likelihood("yes/no") if request.param == "yes/no" else Likelihood()
     noise = np.ones(60) if request.param == "yes/no" else b.noise_var
-    return b, Answers(NoiseLaw(noise), value_map, kind)
+    return b, Answers(NoiseLaw(noise), value_map, kind, ends=(-0.5, 0.7) if request.param == "ends" else None)
+
+
+def test_ends_of_a_scale_change_what_entries_count_for_and_not_their_order():
+    b, goal = belief(SHAPE, S=60, seed=3), Goal.parse("best 3 per row")
+    open_scale = Answers(NoiseLaw(b.noise_var))
+    ends = open_scale._replace(ends=(-0.5, 0.7))
+    X, shown = matrices(b, open_scale), matrices(b, ends)
+    assert X.max() > 1
+    assert (np.argsort(X, axis=2) == np.argsort(shown, axis=2)).all()
+    assert np.allclose(shown, np.clip(X, -0.5, 0.7), rtol=0, atol=1e-7)
+    found, before = (decisions.answer(b, a, goal, 0.9, NAMES) for a in (ends, open_scale))
+    chances = {k: dict(zip(zip(a.table["row"], a.table["col"], strict=True), a.table["probability"], strict=True))
+               for k, a in enumerate((found, before))}  # fmt: skip
+    assert all(chances[0][at] == chances[1][at] for at in chances[0].keys() & chances[1].keys())
+    assert found.at_stake < before.at_stake
+    assert max(found.table["high"]) == 0.7
+    assert max(found.table["estimate"]) <= 0.7
 
 
 @pytest.fixture(params=["at once", "in blocks"])
@@ -235,6 +253,13 @@ def test_a_posterior_answers_by_label_and_in_frames(fitted):
 
 def test_answers_print_as_sentences(fitted):
     assert str(fitted.answer("best 100")).startswith("The 54 best of all entries")
+    found = fitted.answer("best 3")
+    listed = zip(found.table["place"], found.table["row"], found.table["col"], strict=True)
+    others = [f"{row}, {col}" for place, row, col in listed if place == 0]
+    assert len(found.summary) == 1 + 3 + bool(others) + 1
+    for other in others:  # places of their own are of those that are recommended
+        assert other in found.summary[4].removeprefix("Others that may be among them: ")
+        assert all(other not in line for line in found.summary[1:4])
     said = str(fitted.answer("best per column")).splitlines()
     assert said[0].startswith("Best for S0: L")
     assert said[-1].startswith("Expected regret: ")

@@ -116,11 +116,11 @@ def test_predictions_make_a_frame(posterior):
 
 
 def test_unknown_labels_and_unequal_lengths_are_refused(posterior, unlabelled):
-    with pytest.raises(LabelError, match="'r12'"):
+    with pytest.raises(LabelError, match=r"'r12'.* where row_labels= and col_labels= name them\.$"):
         posterior.predict("r12", "c1")
     with pytest.raises(LabelError, match="did you mean 'c1'"):
         posterior.predict("r1", ["c0", "cc1"])
-    with pytest.raises(LabelError, match="positions from 0 to 8"):
+    with pytest.raises(LabelError, match=r"positions from 0 to 8, got 9\.$"):
         unlabelled.predict(0, 9)
     with pytest.raises(LabelError):
         unlabelled.predict(-1, 0)
@@ -295,3 +295,14 @@ def test_errors_are_ours(posterior):
     ):
         with pytest.raises(MaxentryError):
             ask()
+
+
+def test_a_printed_posterior_names_the_limits_that_a_scale_seems_to_have():
+    rows, cols = np.linspace(0, 70, 8), np.linspace(0, 70, 6)
+    table = np.clip(rows[:, None] + cols, 0, 100)
+    table[-2:, -2:] = np.nan  # where the pattern of the others goes on beyond 100
+    whole = complete(table, 0, seed=1, progress=False)
+    assert "estimates lie beyond 0 to 100; if the scale ends there, say limits=(0, 100)" in repr(whole)
+    assert "if the scale ends" not in repr(complete(2 * table, 0, seed=1, progress=False))
+    known = complete(table, 0, seed=1, limits=(0, 100), progress=False)
+    assert "if the scale ends" not in repr(known)

@@ -2,6 +2,6 @@
 
 from importlib.util import find_spec
 
-from tests.campaign.conftest import cache, lasting, postgres  # noqa: F401
+from tests.campaign.conftest import cache, lasting  # noqa: F401
 
 collect_ignore_glob = [] if all(map(find_spec, ("fastapi", "uvicorn", "httpx"))) else ["test_*.py"]

@@ -16,7 +16,6 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.campaign.conftest import postgres  # noqa: F401
 from tests.campaign.postgres_server import database
 from tests.server.live import begin, serving
 

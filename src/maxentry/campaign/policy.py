@@ -235,7 +235,7 @@ def _choose_for_goal(goal: Goal, posterior: Posterior) -> Any:
     """Return the criterion of a goal other than filling, over values in the user's units."""
     from maxentry.acquisition.targets import GoalCriterion
 
-    answers = posterior.goal_answers
+    answers = posterior.goal_answers._replace(ends=None)  # what lies beyond an end may still be told apart
     return GoalCriterion(goal, answers.of_pattern.convert, answers.convert)
 
 

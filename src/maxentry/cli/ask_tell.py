@@ -142,6 +142,7 @@ def plate_table(columns: Mapping[str, list[Any]]) -> Table:
     from maxentry.campaign.views import ASK_COLUMNS
 
     rounded = {name: tables.round_numbers(columns[name], 4) for name in ("mean", "sd", "gain")}
+    rounded["cost"] = tables.round_numbers(columns["cost"])
     names = [name for name in ("id", "well", *ASK_COLUMNS[1:]) if name in columns]
     table = Table.from_columns({**columns, **rounded}, *names)
     return Table([*table.names, "value"], [*table.columns, [None] * table.n])

@@ -19,7 +19,7 @@ commands = typer.Typer()
 
 
 @commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, rows, cols, told, available, seed.")
-@add_settings(options.SETTINGS, defaults=True)
+@add_settings(options.SETTINGS, defaults=True, panels=True)
 def new(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="The campaign's name.")],
@@ -73,15 +73,34 @@ def new(
         given["kind"] = inputs.take_for_yes_no(source)
     values = matrix.columns() if matrix.rows else None
     with Campaign.create(storage, name, row_labels, col_labels, values=values, who=who, **given) as campaign:
-        (m1, m2), seed, status = campaign.settings.shape, campaign.settings.seed, campaign.status()
+        settled, status = campaign.settings, campaign.status()
+    (m1, m2), seed = settled.shape, settled.seed
     facts = {"campaign": name, "rows": m1, "cols": m2, "told": status.measurements}
     told = f", {count(status.measurements, 'value')} told" if status.measurements else ""
     text = f"Campaign {name}: {m1} rows, {m2} columns{told}."
     output.report({**facts, "available": status.available, "seed": seed}, text, as_json)
+    open_scale = (
+        settled.likelihood.limits is None and settled.kind == "numbers" and settled.transform == "none"
+    )
+    if not as_json and matrix.is_plain and open_scale:
+        _say_ends(matrix.values)
     if status.available and not as_json:
         where = output.next_options(storage, name, several=len(Campaign.list(storage)) > 1)
         n = min(24, max(m1, m2), status.available)
         output.say(f"Next: maxentry ask {n} -o plate.csv{where}", "dim")
+
+
+def _say_ends(values: list[float]) -> None:
+    """Say how to name the ends of the scale where the values look as if it had some."""
+    from maxentry.transform import guess_ends
+
+    if ends := guess_ends(values):
+        low, high = ends
+        output.say(
+            f"All values lie from {low:g} to {high:g}, several at an end or near it. If the scale ends there, say so, "
+            f"and predictions know it: maxentry set --limits {low:g},{high:g}",
+            "dim",
+        )
 
 
 def _choose_labels(
@@ -227,7 +246,7 @@ def delete(
 
 
 @commands.command("set", rich_help_panel=PANEL, epilog="JSON: campaign, changed.")
-@add_settings(name for name in options.SETTINGS if name in CHANGEABLE)
+@add_settings(CHANGEABLE, panels=True)
 def change(
     *,
     drop: Annotated[
@@ -320,18 +339,20 @@ def status(
 
     grid = RichTable.grid(padding=(0, 2))
     grid.add_column(style="dim")
-    for line in describe_status(facts):
+    for line in describe_status(facts, campaign.settings.unit):
         grid.add_row(*line)
     panel = Panel(grid, title=facts["name"], title_align="left", expand=False)
     output.console(stderr=False).print(panel, soft_wrap=False)
 
 
-def describe_status(status: dict[str, Any]) -> list[tuple[str, str]]:
-    """The status in words: pairs of a name and a text."""
+def describe_status(status: dict[str, Any], unit: str | None = None) -> list[tuple[str, str]]:
+    """The status in words: pairs of a name and a text; unit: of the values, where one was given."""
     from maxentry.campaign.views import describe_features, describe_goal, describe_kind
     from maxentry.model.likelihood import ERROR_WORDS
 
-    size = status["rows"] * status["cols"]
+    size, words = status["rows"] * status["cols"], ERROR_WORDS[status["kind"]]
+    if unit:
+        words = words.replace("your units", f"in {unit}")
     again = status["measurements"] - status["told"]
     told = f"{count(status['told'], 'entry', 'entries')} ({100 * status['told'] / size:.3g}%)"
     lost = [f"{status[key]} {key}" for key in ("expired", "failed", "withdrawn") if status[key]]
@@ -345,7 +366,7 @@ def describe_status(status: dict[str, Any]) -> list[tuple[str, str]]:
         ("pending", ", ".join([str(status["pending"]), *lost])),
         ("left to ask", str(status["available"])),
         ("spent", spent),
-        *_describe_outlook(status["outlook"], ERROR_WORDS[status["kind"]]),
+        *_describe_outlook(status["outlook"], words),
         ("advice", status["advice"]),
         ("model", f"rank {status['rank']}, transform {status['transform']}, {_describe_choice(status)}"),
     ]

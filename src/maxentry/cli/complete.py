@@ -103,14 +103,14 @@ def answer(
     if not as_json:
         output.say(str(found))
         if limits is not None:
-            output.say(
-                "Estimates are of the entries themselves, which may lie beyond the limits of the scale."
-            )
+            output.say("An entry beyond an end of the scale counts as that end.", "dim")
 
 
 def _readable(found: Answer) -> dict[str, list[Any]]:
-    """The table of an answer for a screen: probabilities in per cent, ranks as "1 to 3", ties as "2 ="."""
+    """The table of an answer for a screen: probabilities in per cent, ranks as "1 to 3", ties as "2 =", else "or"."""
     columns = {name: list(column) for name, column in found.table.items()}
+    if found.goal.kind == "best":
+        columns["place"] = [str(k) if k else "or" for k in columns["place"]]
     for name in ("probability", "above_next"):
         if name in columns:
             columns[name] = ["" if math.isnan(p) else chance(p) for p in columns[name]]
@@ -242,6 +242,7 @@ def report(
         "col_features",
     ),
     defaults=True,
+    panels=True,
 )
 def complete(
     context: typer.Context,
@@ -288,7 +289,7 @@ def complete(
         completed = run_complete(observations, cluster=cluster, **settings)
     write_posterior(
         completed, out, form, wide=wide, what=what, level=level, measured=measured, as_json=as_json, save=save,
-        force=force, verbose=verbose, corner=matrix.corner,
+        force=force, verbose=verbose, corner=matrix.names[0] if matrix.names else matrix.corner,
     )  # fmt: skip
 
 
@@ -351,8 +352,10 @@ def make_map_table(
     cols = list(range(m2)) if data.col_labels is None else list(data.col_labels)
     if wide:
         grid = _choose_map(posterior, what, level, measured)
-        columns = [rows, *(grid[:, j].tolist() for j in range(m2))]
-        return Table([corner, *(cell_text(col) for col in cols)], columns)
+        columns, titles = [rows, *(grid[:, j].tolist() for j in range(m2))], [cell_text(col) for col in cols]
+        while corner in titles:  # a column of the matrix is called so
+            corner += "_"
+        return Table([corner, *titles], columns)
     if m1 * m2 > LARGEST:
         raise SizeError(
             f"expected at most {LARGEST} entries for a long table, got {m1} x {m2}. --wide is smaller."
@@ -418,8 +421,11 @@ def list_facts(posterior: Posterior) -> dict[str, Any]:
     }
 
 
-def describe_answers(posterior: Posterior, measured: bool) -> str:
-    """What the numbers of the table are, where that is not plain; ends in a line break, or is empty."""
+def describe_answers(posterior: Posterior, measured: bool, how: str) -> str:
+    """What the numbers of the table are, where that is not plain; ends in a line break, or is empty.
+
+    how: to name the ends that the scale seems to have.
+    """
     from maxentry.posterior.posterior import count_limited
 
     likelihood, n = posterior.likelihood, posterior.observations.n
@@ -431,7 +437,8 @@ def describe_answers(posterior: Posterior, measured: bool) -> str:
         return f"mean is the expected grade ({named}); --what most_likely and --long tell more.\n"
     limited = count_limited(posterior)
     if not limited and likelihood.limits is None:
-        return ""
+        beyond = posterior.arrays.describe_beyond(posterior.observations, how)
+        return f"{beyond}.\n" if beyond else ""
     which = (
         "of what an instrument would show."
         if measured
@@ -440,11 +447,12 @@ def describe_answers(posterior: Posterior, measured: bool) -> str:
     return f"{limited} of {count(n, 'value')} are at a limit. mean, low and high are {which}\n"
 
 
-def summarize(posterior: Posterior, measured: bool = False) -> str:
+def summarize(posterior: Posterior, measured: bool = False, campaign: str | None = None) -> str:
     """The result in a line, what its numbers are, and what to do if the chains have not converged."""
     (m1, m2), n = posterior.shape, posterior.observations.n
     facts = f"{m1} x {m2}, {count(n, 'value')}, rank {posterior.rank}"
-    meaning = describe_answers(posterior, measured)
+    how = "--limits {:g},{:g}"
+    meaning = describe_answers(posterior, measured, how if campaign is None else f"maxentry set {how}")
     if posterior.fit.scales is not None:
         from maxentry.transform import describe_scales
 
@@ -480,7 +488,9 @@ def write_posterior(
     )
     if not as_json:
         details = f"{posterior!r}\n{posterior.diagnostics.summary()}"
-        output.say(advice_at(details, "shell") if verbose else summarize(posterior, measured), "dim")
+        output.say(
+            advice_at(details, "shell") if verbose else summarize(posterior, measured, campaign), "dim"
+        )
     if posterior.interrupted:
         output.warn("Interrupted: this is what had been drawn by then.")
         raise typer.Exit(output.ExitCode.INTERRUPTED)

@@ -46,6 +46,10 @@ LONGEST_HINT = 60  # characters of the names that a hint repeats
 def read_table(path: str, form: Format | None = None, sheet: str | None = None) -> Table:
     """Read a table from a file or from stdin."""
     data, source = (sys.stdin.buffer, "standard input") if path == STD else (path, "")
+    file, colon, named = path.rpartition(":")
+    if colon and not Path(path).exists() and Path(file).is_file():
+        wanted = f"name the sheet as --sheet {named or 'NAME'}, of features as {file}:{named or 'NAME'}"
+        raise DataError(f"{path} does not exist, but {file} does: leave out what follows it, or {wanted}.")
     with show_warnings():
         return tables.read(data, form, source, sheet)
 
@@ -469,10 +473,12 @@ def _read_grid(
     for k, column, labels, cell in _list_cells(table, axes, name):
         try:
             place = tuple(axis.find(label) for axis, label in zip(axes.values(), labels, strict=True))
-        except LabelError:
+        except LabelError as error:
             if skip_others:
                 continue
-            raise
+            raise LabelError(
+                f"{table.where(k)}: {error.message}{_hint_list(table, axes, name)}", **error.fields
+            ) from None
         value = parse(cell, f"{table.where(k)}, column {column}", table.decimal_comma)
         if value is None:
             continue
@@ -504,6 +510,15 @@ def _list_columns(table: Table, axes: Mapping[str, Axis], name: str) -> list[lis
     columns = [*map(table.role, axes), table.column(name, "value")]
     present = [column for column in columns if column is not None]
     return present if len(present) == len(columns) else None
+
+
+def _hint_list(table: Table, axes: Mapping[str, Axis], name: str) -> str:
+    """What a list must be called to be read as one, where a table with other names was taken for a matrix."""
+    if _list_columns(table, axes, name):
+        return ""
+    sides = [[side] for side in axes] if name == "cost" else []
+    kinds = [*(",".join((*side, name)) for side in sides), ",".join((*axes, name))]
+    return f" It was read as a matrix; a list has the columns {' or '.join(kinds)}."
 
 
 def _check_complete(part: str, costs: NDArray[np.float64], axes: Mapping[str, Axis]) -> None:

@@ -111,8 +111,20 @@ def _report_usage(error: Any, as_json: bool) -> int:
             return ExitCode.USAGE  # the help has been printed
         sys.stderr.write(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n")
     error.message = _explain_value(error)
-    text = CHOICE.sub(r"expected one of \2, got \1.", error.format_message())
+    text = _explain_option(error) or CHOICE.sub(r"expected one of \2, got \1.", error.format_message())
     return _report("UsageError", text, ExitCode.USAGE, as_json)
+
+
+def _explain_option(error: Any) -> str:
+    """Say why `set` has no option for a setting that there is; empty for other errors."""
+    name = str(getattr(error, "option_name", "")).lstrip("-").replace("-", "_")
+    if name not in options.SETTINGS or error.ctx is None or error.ctx.command.name != "set":
+        return ""
+    flag = f"--{name.replace('_', '-')}"
+    return (
+        f"{flag} is fixed when a campaign begins, since what was told or asked for depends on it. Begin another with "
+        f"the same values: maxentry export -o values.csv, then maxentry new NAME --from values.csv {flag} …"
+    )
 
 
 def _explain_value(error: Any) -> str:

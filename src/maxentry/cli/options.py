@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign
 
 STORAGE = "sqlite:///maxentry.db"
+PANELS = {
+    "Features and names of rows and columns": ("row_features", "col_features", "row_name", "col_name"),
+    "What values are": ("kind", "levels", "unit", "limits", "range", "transform", "scale", "noise", "noise_sd"),
+    "What is wanted, and which entries are asked for": (
+        "goal", "weights", "acquisition", "n_initial", "mask", "again", "plates", "per_row", "per_col",
+    ),
+    "Costs, and when to stop": ("costs", "budget", "target_sd", "enough", "lease"),
+    "The model and its fit": ("rank", "effects", "priors", "effort", "engine", "seed"),
+}  # of the help of commands with many settings, in this order  # fmt: skip
 SETTINGS = {f.name: f for f in fields(Settings) if f.name not in ("name", "rows", "cols")}
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -168,25 +177,30 @@ Who = Annotated[
 # Settings of a campaign
 
 
-def add_settings(names: Iterable[str], *, defaults: bool = False) -> Callable[[Command], Command]:
+def add_settings(
+    names: Iterable[str], *, defaults: bool = False, panels: bool = False
+) -> Callable[[Command], Command]:
     """Give a command an option for each of these settings, built from its declaration; they arrive as keywords.
 
     The options stand before the command's keyword-only ones. defaults: use the declared defaults, and show them in the
-    help; otherwise an option that is not given is None.
+    help; otherwise an option that is not given is None. panels: whether the help groups them as PANELS says.
     """
+    panel_of = {name: panel for panel, inside in PANELS.items() for name in inside} if panels else {}
+    order = list(panel_of)
+    wanted = sorted(names, key=order.index) if panels else list(names)
 
     def decorate(command: Command) -> Command:
         signature = inspect.signature(command, eval_str=True)
         own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         at = sum(p.kind is not p.KEYWORD_ONLY for p in own)
-        own[at:at] = [_build_parameter(name, defaults) for name in names]
+        own[at:at] = [_build_parameter(name, defaults, panel_of.get(name)) for name in wanted]
         command.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]  # which Typer reads
         return command
 
     return decorate
 
 
-def _build_parameter(name: str, with_default: bool) -> inspect.Parameter:
+def _build_parameter(name: str, with_default: bool, panel: str | None) -> inspect.Parameter:
     declared, flag = SETTINGS[name], name.replace("_", "-")
     about, default, kind = declared.metadata, declared.default, _choose_type(name)
     if kind is bool:
@@ -201,6 +215,7 @@ def _build_parameter(name: str, with_default: bool) -> inspect.Parameter:
         help=about["help"],
         metavar=about.get("metavar"),
         min=about.get("least") if kind is int else None,
+        rich_help_panel=panel,
     )
     annotation = list[str] if name == "costs" else kind
     return inspect.Parameter(

@@ -13,7 +13,7 @@ when to stop:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -232,10 +232,10 @@ def answer_best(
     chosen = goal.sign * x[np.ix_(np.array(tops.draws), np.flatnonzero(place))].mean(0).reshape(L, k)
     regret = np.maximum(tops.values.mean((0, 2)) - chosen.mean(1), 0.0)
     line = _line_number(keys, goal.per, m2)
-    low, high = quantiles(x.copy(), level)
+    low, high = (answers.within(end) for end in quantiles(x.copy(), level))
     share = _look_up(found, times / S, keys)
     table = names.at(entries) | {
-        "place": place, "estimate": x.mean(0), "low": low, "high": high, "probability": share,
+        "place": place, "estimate": answers.within(x.mean(0)), "low": low, "high": high, "probability": share,
         "regret": regret[line], "observed": names.times(keys),
     }  # fmt: skip
     stake = float(regret.mean())
@@ -281,9 +281,11 @@ def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float, na
         ]
         k = int((table["place"] > 0).sum())  # a small matrix may have fewer
         yield f"The {count(k, what, what)} of all entries, each with the probability that it is one:"
-        yield from named[:MOST_LINES]
-        if len(named) > MOST_LINES:
-            yield f"and {len(named) - MOST_LINES} more"
+        yield from named[: min(k, MOST_LINES)]
+        if k > MOST_LINES:
+            yield f"and {k - MOST_LINES} more"
+        if others := named[k:]:
+            yield f"Others that may be among them: {'; '.join(others)}"
     else:
         lines, inside = (rows, cols) if goal.per == "row" else (cols, rows)
         noun = names.noun("column" if goal.per == "row" else "row")
@@ -307,7 +309,7 @@ def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float, na
 
 def average_entries(belief: Belief, answers: Answers, goal: Goal) -> Array:
     """Return the (weighted) average of the entries of every row or column in every draw, (S, m)."""
-    if answers.deviation is None or not answers.value_map.plain:
+    if answers.deviation is None or answers.ends is not None or not answers.value_map.plain:
         return average_lines(belief, answers.convert, goal)
     by_row = goal.per == "row"
     shares = goal.shares(belief.shape[1 if by_row else 0])
@@ -323,7 +325,9 @@ def chances_above(averages: Array) -> Array:
     return above
 
 
-def answer_ranking(averages: Array, goal: Goal, level: float, names: Names) -> Answer:
+def answer_ranking(
+    averages: Array, goal: Goal, level: float, names: Names, within: Callable[[Array], Array] = np.asarray
+) -> Answer:
     """Return the rows (or columns) by their average, with intervals of average and rank, and P(best)."""
     assert goal.per is not None
     x = goal.sign * averages
@@ -334,13 +338,13 @@ def answer_ranking(averages: Array, goal: Goal, level: float, names: Names) -> A
     np.put_along_axis(rank, np.argsort(-x, axis=1, kind="stable"), np.arange(1.0, m + 1)[None], 1)
     above = chances_above(x)
     p_best = np.bincount(x.argmax(1), minlength=m) / S
-    low, high = quantiles(averages[:, order].copy(), level)
+    low, high = map(within, quantiles(averages[:, order].copy(), level))
     tail = (1 - level) / 2
     rank_low, rank_high = np.quantile(rank, [tail, 1 - tail], axis=0, method="inverted_cdf")
     above_next = np.append(np.diagonal(above, 1), np.nan)
     table: dict[str, Any] = {
         goal.per if goal.per == "row" else "col": names.of(goal.per, order),
-        "place": np.arange(1, m + 1), "estimate": averages[:, order].mean(0), "low": low, "high": high,
+        "place": np.arange(1, m + 1), "estimate": within(averages[:, order].mean(0)), "low": low, "high": high,
         "probability": p_best, "rank_low": rank_low.astype(int), "rank_high": rank_high.astype(int),
         "above_next": above_next, "regret": np.maximum(x.max(1).mean() - x.mean(0), 0.0),
         "tied": above_next < level,
@@ -402,10 +406,11 @@ def answer_threshold(
     keys = listed[np.argsort(-p[listed], kind="stable")][:most]
     entries = Entries.from_keys(keys, belief.shape[1])
     x = answers.entries(belief.at(*entries), *entries)
-    low, high = quantiles(x.copy(), level) if len(keys) else (np.empty(0), np.empty(0))
+    ends = quantiles(x.copy(), level) if len(keys) else (np.empty(0), np.empty(0))
+    low, high = map(answers.within, ends)
     table = names.at(entries) | {
-        "estimate": x.mean(0) if len(keys) else np.empty(0), "low": low, "high": high, "probability": p[keys],
-        "observed": names.times(keys),
+        "estimate": answers.within(x.mean(0)) if len(keys) else np.empty(0), "low": low, "high": high,
+        "probability": p[keys], "observed": names.times(keys),
     }  # fmt: skip
     stake = float(doubt.mean())
     above, unsure = int((p > 0.5).sum()), int((doubt >= LEAST_SHARE).sum())
@@ -500,7 +505,7 @@ def answer(belief: Belief, answers: Answers, goal: Goal, level: float, names: Na
     if goal.kind == "best":
         return answer_best(belief, answers, goal, level, names)
     if goal.kind == "rank":
-        return answer_ranking(average_entries(belief, answers, goal), goal, level, names)
+        return answer_ranking(average_entries(belief, answers, goal), goal, level, names, answers.within)
     if goal.kind == "threshold":
         return answer_threshold(belief, answers, goal, level, names)
     raise ParameterError(

@@ -18,14 +18,16 @@ from maxentry._types import Array, Indices
 from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
 from maxentry.errors import ParameterError, SizeError, is_whole
 from maxentry.model.likelihood import GAUSSIAN, Likelihood, NoiseLaw, beside
-from maxentry.transform import ValueMap
-from maxentry.wording import show
+from maxentry.transform import NONE, ValueMap, guess_ends
+from maxentry.wording import count, show
 
 if TYPE_CHECKING:
     from maxentry.observations import Observations
     from maxentry.posterior.gibbs import Repeats
 
 LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
+BEYOND = 1e-9  # what is left of how far an entry lies beyond an end of its scale, so that the order stays
+MOST_CHECKED = 1_000_000  # entries that are compared with the ends of a scale
 PLAIN = ValueMap()
 _nodes, _weights = np.polynomial.hermite_e.hermegauss(5)
 QUADRATURE = (_nodes.tolist(), (_weights / _weights.sum()).tolist())  # of a standard normal
@@ -193,11 +195,13 @@ class Answers(NamedTuple):
     value_map: ValueMap = PLAIN
     likelihood: Likelihood = GAUSSIAN
     deviation: Deviation | None = None  # of the entries from x, where it is told from noise
+    ends: tuple[float, float] | None = None  # of a scale, as which entries beyond them count
 
     @property
     def plain(self) -> bool:
         """Whether draws are answers as they are."""
-        return self.value_map.plain and not self.likelihood.discrete and self.deviation is None
+        plain = self.deviation is None and self.ends is None
+        return plain and self.value_map.plain and not self.likelihood.discrete
 
     @property
     def of_pattern(self) -> Answers:
@@ -216,7 +220,15 @@ class Answers(NamedTuple):
         """
         if self.deviation is not None:
             x = self.deviation.draw(x, rows, cols, draws)
-        return self.value_map.inverse(self.likelihood.answers(x, self.law.select(draws)), rows, cols)
+        y = self.value_map.inverse(self.likelihood.answers(x, self.law.select(draws)), rows, cols)
+        if self.ends is None:
+            return y
+        shown = np.clip(y, *self.ends)
+        return np.asarray(shown + BEYOND * (y - shown))
+
+    def within(self, y: Array) -> Array:
+        """Return averages or quantiles of entries without what is left of how far they lie beyond the ends."""
+        return y if self.ends is None else np.clip(y, *self.ends)
 
     def points(
         self, x: Array, rows: Any, cols: Any, draws: Any = slice(None)
@@ -447,6 +459,22 @@ class Maps:
         laws = (own.at(x, *every, s) for s, x in draws)
         entries = (mean + np.sqrt(var) * rng.standard_normal(mean.shape) for mean, var in laws)
         return np.stack([self._answers.value_map.inverse(x, *every) for x in entries])
+
+    def describe_beyond(self, observations: Observations, how: str = "limits=({:g}, {:g})") -> str:
+        """Say how many means lie beyond the ends that the scale of the values seems to have; "" if none does.
+
+        how: the ends are named to us. Nothing is said where there are limits or a transform.
+        """
+        likelihood, transform = self._answers.likelihood, self._answers.value_map.transform
+        special = likelihood.discrete or likelihood.limits is not None or observations.low is not None
+        if special or transform != NONE or np.prod(observations.shape) > MOST_CHECKED:
+            return ""
+        ends = guess_ends(observations.values)
+        n = 0 if ends is None else int(((self.mean < ends[0]) | (self.mean > ends[1])).sum())
+        if ends is None or not n:
+            return ""
+        lie = count(n, "estimate lies", "estimates lie")
+        return f"{lie} beyond {ends[0]:g} to {ends[1]:g}; if the scale ends there, say {how.format(*ends)}"
 
     def check_size(self, copies: int = 1) -> None:
         """Refuse maps that would not fit in memory."""

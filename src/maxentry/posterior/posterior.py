@@ -1,8 +1,6 @@
 """`Posterior`: the draws of a fit, and the answers users take from them, in their units and by their labels.
 
-Draws are kept as factors; `intervals` computes maps and predictions from them.
-
-`archive` saves it in a file and reads it again.
+Draws are kept as factors; `intervals` computes maps and predictions from them. `archive` saves it in a file.
 """
 
 from __future__ import annotations
@@ -279,11 +277,12 @@ class Posterior:
 
     @cached_property
     def goal_answers(self) -> Answers:
-        """The same for goals: where nothing tells noise from deviation, measured values count by shares of any size."""
+        """The same for goals: within the ends of the scale; measured values count by shares of any size if not told."""
+        answers = self.answers._replace(ends=self.likelihood.limits)
         if self.likelihood.split or self.likelihood.discrete or self.likelihood.weighted:
-            return self.answers
+            return answers
         own = Deviation.suppose(self.fit.statements(self.observations), self.belief.noise_var)
-        return self.answers._replace(deviation=own)
+        return answers._replace(deviation=own)
 
     def entries_at(self, rows: Any, cols: Any) -> Array:
         """Draws (S, n) of the entries at these positions, in the user's units."""
@@ -557,6 +556,7 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
         ("draws", f"{chains} chains x {draws}" + _missing_chains(p)),
     ]
     found += [("far values", far)] if (far := describe_far(p.fit, data)) else []
+    found += [("scale", beyond)] if (beyond := p.arrays.describe_beyond(data)) else []
     if p.rank_weights.get(0, 0.0) >= MOSTLY_MEANS:
         found.append(("note", _means_note(p.rank_weights[0])))
     verdict = "converged" if p.diagnostics.converged else "NOT converged"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry._types import Array, Indices
-from maxentry.errors import ParameterError
+from maxentry.errors import LabelError, ParameterError
 from maxentry.kernels import gibbs as kernel
 from maxentry.model.likelihood import NoiseLaw
 from maxentry.observations import Observations
@@ -23,6 +23,8 @@ from maxentry.posterior.chains import ModelSpec, StateObserver, draws_of_cuts
 from maxentry.posterior.gibbs import DrawBuffers, Repeats, gather
 from maxentry.posterior.intervals import Answers, Deviation
 from maxentry.wording import show
+
+COLD = "Rows and columns without a measurement are part of the table where row_labels= and col_labels= name them."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,7 +157,12 @@ def _deviation(scalars: Array, fit: ModelSpec, repeats: Repeats | None) -> Devia
 
 def entry_positions(observations: Observations, rows: Any, cols: Any) -> tuple[Indices, Indices]:
     """Positions of the entries (rows[k], cols[k]) given by label; a single row or column is used for all."""
-    i, j = observations.row_index(rows), observations.col_index(cols)
+    try:
+        i, j = observations.row_index(rows), observations.col_index(cols)
+    except LabelError as error:
+        if observations.row_labels is None and observations.col_labels is None:
+            raise
+        raise LabelError(error.message, hint=COLD, **error.fields) from None
     try:
         i, j = np.broadcast_arrays(i, j)
     except ValueError:
