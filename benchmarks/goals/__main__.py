@@ -30,7 +30,7 @@ def run_matrices() -> None:
 
 TABLES = {
     "matrices": run_matrices,
-    "ceiling": lambda: report.keep("ceiling", ceiling.run_all()),
+    "ceiling": lambda: report.keep("ceiling", ceiling.run_all(report.read("ceiling") or [])),
     "trap": lambda: report.keep("trap", trap.run_all()),
     "times": lambda: report.keep("times", times.measure_times()),
     "loss": lambda: report.keep("loss", times.measure_loss()),
@@ -39,7 +39,9 @@ TABLES = {
 }
 
 if __name__ == "__main__":
-    named = sys.argv[1:] or [name for name in TABLES if name == "matrices" or report.read(name) is None]
+    named = sys.argv[1:] or [
+        name for name in TABLES if name in ("matrices", "ceiling") or report.read(name) is None
+    ]
     for name in named:
         if name != "page":
             TABLES[name]()

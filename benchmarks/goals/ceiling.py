@@ -59,12 +59,12 @@ def find_ceilings(name: str, seed: int) -> dict[str, Any]:
     }
 
 
-def run_all() -> list[dict[str, Any]]:
-    """All matrices, of the first replicates."""
-    names = os.environ.get("GOALS_MATRICES")
-    found = []
+def run_all(done: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """All matrices, of the first replicates; those that are done are left as they are."""
+    names, found = os.environ.get("GOALS_MATRICES"), list(done)
     for seed in range(SEEDS):
         for name in list(matrices.MATRICES) if names is None else names.split(";"):
-            found.append(find_ceilings(name, seed))
-            print(found[-1], flush=True)
+            if not any((x["matrix"], x["seed"]) == (name, seed) for x in done):
+                found.append(find_ceilings(name, seed))
+                print(found[-1], flush=True)
     return found
