@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxentry import tables
 from maxentry.cli import options, output
 from maxentry.cli.options import open_campaign, option
 from maxentry.tables import Table
-from maxentry.wording import count
+from maxentry.wording import count, round_numbers
 
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign
@@ -141,8 +140,8 @@ def plate_table(columns: Mapping[str, list[Any]]) -> Table:
     """A plate to fill in: what to measure, what is predicted, and an empty value."""
     from maxentry.campaign.views import ASK_COLUMNS
 
-    rounded = {name: tables.round_numbers(columns[name], 4) for name in ("mean", "sd", "gain")}
-    rounded["cost"] = tables.round_numbers(columns["cost"])
+    rounded = {name: round_numbers(columns[name], 4) for name in ("mean", "sd", "gain")}
+    rounded["cost"] = round_numbers(columns["cost"])
     names = [name for name in ("id", "well", *ASK_COLUMNS[1:]) if name in columns]
     table = Table.from_columns({**columns, **rounded}, *names)
     return Table([*table.names, "value"], [*table.columns, [None] * table.n])
