@@ -149,7 +149,7 @@ def ceiling_table(cells: Cells, found: list[dict[str, Any]]) -> str:
     def mean(rule: str, measure: str, name: str) -> str:
         ends = [cells[at][-1][measure] for x in mine if (at := (name, x["seed"], rule)) in cells]
         times_ = 1 if rule != "fill" else 2 if measure == "recall" else 0.5
-        return f"{times_ * np.mean(ends):.2f}" if len(ends) == len(mine) else "–"
+        return f"{times_ * np.mean(ends):.3f}" if len(ends) == len(mine) else "–"
 
     lines = []
     for name in matrices.MATRICES:
@@ -160,7 +160,7 @@ def ceiling_table(cells: Cells, found: list[dict[str, Any]]) -> str:
         )
         recalls = [mean(rule, "recall", name) for rule in ("fill", "best: goal")]
         regrets = [mean(rule, "measured regret", name) for rule in ("fill", "column: goal")]
-        line = [f"{share:.0%}", *recalls, f"{most:.2f}", f"{every:.2f}", *regrets, f"{regret:.2f}"]
+        line = [f"{share:.0%}", *recalls, f"{most:.3f}", f"{every:.3f}", *regrets, f"{regret:.3f}"]
         lines.append([f"{name} ({len(mine)})", *line])
     head = ["", "count as best", "twice `fill`'s recall", "goal", "four fifths", "all"]
     head += ["half of `fill`'s regret", "goal", "four fifths"]
