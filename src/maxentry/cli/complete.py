@@ -162,7 +162,7 @@ def export(
     output.check_writable(out, form, force=force)
     with open_campaign(storage, name) as campaign:
         if pending:
-            table = plate_table(campaign.pending(frame="columns"))
+            table = plate_table(campaign.pending(frame="columns"), for_program=as_json)
         elif asked:
             table = Table.from_columns(campaign.asked(frame="columns"))
         else:
