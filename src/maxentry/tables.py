@@ -12,7 +12,7 @@ import re
 import stat
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -592,3 +592,8 @@ def cell_text(cell: Any, decimal: str = ".") -> str:
 def _csv_text(cell: Any, decimal: str) -> str:
     text = cell_text(cell, decimal)
     return text if isinstance(cell, int | float) else escape(text)
+
+
+def round_numbers(column: Iterable[Any], figures: int = 6) -> list[Any]:
+    """Numbers to so many significant figures, for people to read; other cells as they are."""
+    return [float(f"{x:.{figures}g}") if isinstance(x, float) and x == x else x for x in column]
