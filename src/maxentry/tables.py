@@ -582,6 +582,11 @@ def _write_to(stream: BinaryIO, table: Table, form: Format) -> None:
         text.detach()  # the stream stays open
 
 
+def round_numbers(column: Iterable[Any], figures: int = 6) -> list[Any]:
+    """Numbers to so many significant figures, for people to read; other cells as they are."""
+    return [float(f"{x:.{figures}g}") if isinstance(x, float) and x == x else x for x in column]
+
+
 def cell_text(cell: Any, decimal: str = ".") -> str:
     """A value as CSV holds it: numbers in full, nothing for None and NaN, the rest as Python writes it."""
     if cell is None or cell != cell:

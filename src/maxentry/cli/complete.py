@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -394,9 +395,8 @@ def make_entry_table(
     i, j = data.row_index(rows), data.col_index(cols)
     columns: dict[str, Any] = {"row": list(rows), "col": list(cols)}
     columns |= {name: getattr(found, name).tolist() for name in LONG.split(", ")[2:-1]}
-    columns["observed"] = [
-        int(((data.rows == a) & (data.cols == b)).sum()) for a, b in zip(i, j, strict=True)
-    ]
+    times = Counter(zip(data.rows.tolist(), data.cols.tolist(), strict=True))
+    columns["observed"] = [times[at] for at in zip(i.tolist(), j.tolist(), strict=True)]
     if grades := posterior.likelihood.names:
         columns["most_likely"] = posterior.most_likely(rows, cols).tolist()
         p = posterior.likelihood.probabilities(posterior.belief.at(i, j), posterior.answers.law)
