@@ -597,8 +597,3 @@ def cell_text(cell: Any, decimal: str = ".") -> str:
 def _csv_text(cell: Any, decimal: str) -> str:
     text = cell_text(cell, decimal)
     return text if isinstance(cell, int | float) else escape(text)
-
-
-def round_numbers(column: Iterable[Any], figures: int = 6) -> list[Any]:
-    """Numbers to so many significant figures, for people to read; other cells as they are."""
-    return [float(f"{x:.{figures}g}") if isinstance(x, float) and x == x else x for x in column]
