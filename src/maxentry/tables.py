@@ -12,7 +12,7 @@ import re
 import stat
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -580,6 +580,11 @@ def _write_to(stream: BinaryIO, table: Table, form: Format) -> None:
         text.flush()
     finally:
         text.detach()  # the stream stays open
+
+
+def round_numbers(column: Iterable[Any], figures: int = 6) -> list[Any]:
+    """Numbers to so many significant figures, for people to read; other cells as they are."""
+    return [float(f"{x:.{figures}g}") if isinstance(x, float) and x == x else x for x in column]
 
 
 def cell_text(cell: Any, decimal: str = ".") -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
@@ -15,11 +13,6 @@ def count(n: int, one: str, many: str | None = None) -> str:
 def number(x: float, digits: int = 4) -> str:
     """So many significant digits; nothing for NaN and infinity."""
     return f"{x:.{digits}g}" if math.isfinite(x) else ""
-
-
-def round_numbers(column: Iterable[Any], figures: int = 6) -> list[Any]:
-    """Numbers to so many significant figures, for people to read; other cells as they are."""
-    return [float(f"{x:.{figures}g}") if isinstance(x, float) and x == x else x for x in column]
 
 
 def percent(share: float) -> str:

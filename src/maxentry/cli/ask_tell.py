@@ -12,8 +12,8 @@ import typer
 
 from maxentry.cli import options, output
 from maxentry.cli.options import open_campaign, option
-from maxentry.tables import Table
-from maxentry.wording import count, round_numbers
+from maxentry.tables import Table, round_numbers
+from maxentry.wording import count
 
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign

@@ -18,8 +18,8 @@ from maxentry.cli import options, output
 from maxentry.cli.ask_tell import plate_table
 from maxentry.cli.options import open_campaign, option
 from maxentry.errors import ParameterError, SizeError
-from maxentry.tables import Format, Table, cell_text
-from maxentry.wording import chance, count, describe_ranks, round_numbers
+from maxentry.tables import Format, Table, cell_text, round_numbers
+from maxentry.wording import chance, count, describe_ranks
 
 if TYPE_CHECKING:
     from maxentry.observations import Observations

@@ -39,7 +39,7 @@ from maxentry.server.service import OpenCampaign, VersionedPosterior
 from maxentry.summary import maps
 from maxentry.summary.maps import BinnedMap, MapName, PosteriorMap, StateMap, Window
 from maxentry.summary.reasons import reasons as find_reasons
-from maxentry.wording import round_numbers
+from maxentry.tables import round_numbers
 
 router = APIRouter(tags=["what is believed, and what is next"])
 Position = Annotated[int, Query(ge=0, le=requests.LARGEST, description="Counted from 0.")]
