@@ -22,7 +22,8 @@ bits, 5% observed). MovieLens has age, gender and occupation of users, genres an
 errors of 20 models that are no columns of the table. A tenth of the rows is cold, other ones for each seed.
 
 **large**: simulated fingerprints of about 50 bits a row, by conjugate gradients; rank 8, one thread, processor time of
-a sweep after twenty.
+a sweep after twenty. **crossover**: the same bits with singular vectors, found once for all chains, and by conjugate
+gradients, 1,200 sweeps a fit (the default's fewest); a fit takes vectors up to 5,000 rows or features, the fewer.
 
 **u1, 80 to 20, 1M**: root mean square error, coverage of 90% predictive intervals, processor time, and the rank that
 weighs most. Our rank is "auto", compared on parts of the training set; myFM has rank 10 and 300 sweeps.
