@@ -1,7 +1,7 @@
 """What choosing for a goal brings, beside rules that others use.
 
 python -m benchmarks.goals                       # all tables that have no figures yet, then benchmarks/goals.md
-python -m benchmarks.goals matrices              # one: matrices, trap, times, loss, reliability or baybe
+python -m benchmarks.goals matrices              # one: matrices, ceiling, trap, times, loss, reliability or baybe
 python -m benchmarks.goals page                  # the page and the picture of what was computed so far
 GOALS_SEEDS=2 python -m benchmarks.goals         # fewer replicates (10 by default)
 GOALS_SECONDS=500 python -m benchmarks.goals     # no new campaign after that time; started again, it goes on
@@ -13,7 +13,7 @@ import sys
 import time
 
 from benchmarks import matrices
-from benchmarks.goals import campaigns, peer, reliability, report, times, trap
+from benchmarks.goals import campaigns, ceiling, peer, reliability, report, times, trap
 from benchmarks.goals.rules import RULES
 
 
@@ -30,6 +30,7 @@ def run_matrices() -> None:
 
 TABLES = {
     "matrices": run_matrices,
+    "ceiling": lambda: report.keep("ceiling", ceiling.run_all(report.read("ceiling") or [])),
     "trap": lambda: report.keep("trap", trap.run_all()),
     "times": lambda: report.keep("times", times.measure_times()),
     "loss": lambda: report.keep("loss", times.measure_loss()),
@@ -38,7 +39,9 @@ TABLES = {
 }
 
 if __name__ == "__main__":
-    named = sys.argv[1:] or [name for name in TABLES if name == "matrices" or report.read(name) is None]
+    named = sys.argv[1:] or [
+        name for name in TABLES if name in ("matrices", "ceiling") or report.read(name) is None
+    ]
     for name in named:
         if name != "page":
             TABLES[name]()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks import matrices
-from benchmarks.goals import campaigns, peer, reliability, times, trap
+from benchmarks.goals import campaigns, ceiling, peer, reliability, times, trap
 from benchmarks.measures import table
 
 HERE = Path(__file__).parent
@@ -143,6 +143,31 @@ def pair_table(cells: Cells) -> str:
     return f"\n## Rankings, pair by pair\n\n{text}\n\n" + table(["", "Kendall's tau", "P(best)"], lines)
 
 
+def ceiling_table(cells: Cells, found: list[dict[str, Any]]) -> str:
+    """What campaigns find of the best beside what could be found, and the regret of columns of the best measured."""
+
+    def mean(rule: str, measure: str, name: str) -> str:
+        ends = [cells[at][-1][measure] for x in mine if (at := (name, x["seed"], rule)) in cells]
+        times_ = 1 if rule != "fill" else 2 if measure == "recall" else 0.5
+        return f"{times_ * np.mean(ends):.3f}" if len(ends) == len(mine) else "–"
+
+    lines = []
+    for name in matrices.MATRICES:
+        if not (mine := [x for x in found if x["matrix"] == name]):
+            continue
+        share, every, most, regret = (
+            float(np.mean([x[what] for x in mine])) for what in ("share", "all", "four fifths", "regret")
+        )
+        recalls = [mean(rule, "recall", name) for rule in ("fill", "best: goal")]
+        regrets = [mean(rule, "measured regret", name) for rule in ("fill", "column: goal")]
+        line = [f"{share:.0%}", *recalls, f"{most:.3f}", f"{every:.3f}", *regrets, f"{regret:.3f}"]
+        lines.append([f"{name} ({len(mine)})", *line])
+    head = ["", "count as best", "twice `fill`'s recall", "goal", "four fifths", "all"]
+    head += ["half of `fill`'s regret", "goal", "four fifths"]
+    text = " ".join((ceiling.__doc__ or "").split("\n\n", 1)[1].split())
+    return f"\n## What could be found\n\n{text}\n\n" + table(head, lines)
+
+
 def curve_table(cells: Cells) -> str:
     """Means over all matrices after every batch, of the matrices and seeds that every rule of a goal has."""
     lines = []
@@ -205,7 +230,10 @@ def write_page() -> None:
     if cells:
         text += "## Asked\n\n" + table(["asked", "kept on", "not on (ours, other)"], verdicts(cells))
         text += "\n" + " ".join((campaigns.__doc__ or "").split("\n\n", 1)[1].split()) + "\n"
-        text += "".join(goal_table(cells, *goal) for goal in GOALS) + pair_table(cells) + curve_table(cells)
+        text += "".join(goal_table(cells, *goal) for goal in GOALS) + pair_table(cells)
+        if (found := read("ceiling")) is not None:
+            text += ceiling_table(cells, found)
+        text += curve_table(cells)
         picture(cells)
     if (found := read("baybe")) is not None:
         text += "\n## BayBE itself\n\n" + " ".join((peer.__doc__ or "").split("\n\n", 1)[1].split()) + "\n\n"

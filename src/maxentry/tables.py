@@ -68,6 +68,7 @@ class Table:
     decimal_comma: DecimalComma = "never"
     unread: tuple[str, ...] = ()  # other sheets of the workbook
     encoding: str | None = None  # of a file of text
+    bold: frozenset[tuple[int, int]] = frozenset()  # cells (line, column) that stand out in a workbook
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, list[Any]], *names: str) -> Table:
@@ -531,9 +532,10 @@ def _to_xlsx(table: Table) -> bytes:
             made.font = font
         return made
 
-    page.append([cell(name, Font(bold=True)) for name in table.names])
-    for line in zip(*table.columns, strict=True):
-        page.append([cell(value) for value in line])
+    bold = Font(bold=True)
+    page.append([cell(name, bold) for name in table.names])
+    for k, line in enumerate(zip(*table.columns, strict=True)):
+        page.append([cell(value, bold if (k, j) in table.bold else None) for j, value in enumerate(line)])
     content = io.BytesIO()
     book.save(content)
     return content.getvalue()
@@ -580,6 +582,11 @@ def _write_to(stream: BinaryIO, table: Table, form: Format) -> None:
         text.detach()  # the stream stays open
 
 
+def round_numbers(column: Iterable[Any], figures: int = 6) -> list[Any]:
+    """Numbers to so many significant figures, for people to read; other cells as they are."""
+    return [float(f"{x:.{figures}g}") if isinstance(x, float) and x == x else x for x in column]
+
+
 def cell_text(cell: Any, decimal: str = ".") -> str:
     """A value as CSV holds it: numbers in full, nothing for None and NaN, the rest as Python writes it."""
     if cell is None or cell != cell:
@@ -590,8 +597,3 @@ def cell_text(cell: Any, decimal: str = ".") -> str:
 def _csv_text(cell: Any, decimal: str) -> str:
     text = cell_text(cell, decimal)
     return text if isinstance(cell, int | float) else escape(text)
-
-
-def round_numbers(column: Iterable[Any], figures: int = 6) -> list[Any]:
-    """Numbers to so many significant figures, for people to read; other cells as they are."""
-    return [float(f"{x:.{figures}g}") if isinstance(x, float) and x == x else x for x in column]

@@ -97,16 +97,57 @@ def slow_knowledge(F, X, q, n, eta2):
     return chosen, gains
 
 
-@pytest.mark.parametrize("words", ["rank rows", "rank columns", "threshold 0.2"])
+def slow_ranking(averages, sign=1):
+    """Averages, and which line is the first of each draw, weighed by the sum of the averages' variances."""
+    S, m = averages.shape
+    first, total = np.zeros((S, m)), sum(np.var(averages[:, b]) for b in range(m))
+    for s in range(S):
+        first[s, max(range(m), key=lambda b: sign * averages[s, b])] = 1.0
+    return np.column_stack([averages, np.sqrt(total) * first])
+
+
+@pytest.mark.parametrize("words", ["rank rows", "rank columns", "rank rows smallest", "threshold 0.2"])
 def test_targets_by_the_fall_of_their_variance(words):
     b, q = belief(SHAPE, S=40, seed=5), problem(SHAPE, seed=2, observed=6)
     X = np.stack([b.draw(s) for s in range(b.n_draws)])
-    targets_of = {"rank rows": X.mean(2), "rank columns": X.mean(1)}
-    F = targets_of.get(words, X.reshape(40, -1) > 0.2)
+    F = X.reshape(40, -1) > 0.2
+    if words.startswith("rank"):
+        F = slow_ranking(X.mean(1 if "columns" in words else 2), -1 if "smallest" in words else 1)
     chosen = choose(words, b, q, 4)
     expected, gains = slow_knowledge(F, X, q, 4, b.noise_var.mean())
     assert keys(chosen) == expected
     np.testing.assert_allclose(chosen.gain, gains, rtol=1e-6)
+
+
+def test_lines_that_may_be_the_first_are_asked_about_more():
+    """Six rows are known equally badly; two may be the first, and which row is the last is sure."""
+    rng, S = np.random.default_rng(3), 400
+    none, level = np.zeros((S, 6, 1)), np.array([30.0, 30.0, 20.0, 10.0, 0.0, -10.0])
+    b = Belief(none, none[:, :5], level + rng.normal(size=(S, 6)), np.zeros((S, 5)), np.zeros(S), np.ones(S))
+    first = choose("rank rows", b, Problem(SHAPE), 2).rows
+    last = choose("rank rows smallest", b, Problem(SHAPE), 6).rows
+    assert sorted(first.tolist()) == [0, 1]
+    assert sorted(last.tolist()) == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_first_counts_as_far_as_it_is_in_doubt():
+    averages = np.array([[3.0, 3.0, 1.0, 0.0], [3.0, 1.0, 2.0, 0.0]])
+    scale = np.sqrt(averages.var(0).sum())
+    found = targets.add_first(averages, 1)
+    np.testing.assert_array_equal(found[:, :4], averages)
+    np.testing.assert_allclose(found[:, 4:] / scale, [[0.5, 0.5], [1, 0]])  # equal lines share it
+    np.testing.assert_array_equal(targets.add_first(averages, -1), averages)  # the last is sure
+    alone = averages[:, 1:2]
+    np.testing.assert_array_equal(targets.add_first(alone, 1), alone)
+
+
+def test_equal_lines_are_ranked():
+    """Rows that are equal in every draw: entries are chosen, the same ones each time."""
+    b = belief(SHAPE, S=40, seed=5)
+    equal = Belief(b.left[:, [0] * 6], b.right, b.row[:, [0] * 6], b.col, b.mu, b.noise_var)
+    chosen = choose("rank rows", equal, Problem(SHAPE), 8)
+    assert len(set(keys(chosen))) == 8
+    assert keys(chosen) == keys(choose("rank rows", equal, Problem(SHAPE), 8))
 
 
 def test_entries_whose_measurement_tells_little_gain_little():

@@ -7,6 +7,7 @@ import pytest
 from tests.campaign.examples import answer, ask, begun, places, truth
 from tests.campaign.test_goals import KINDS, told
 
+from maxentry.campaign import events
 from maxentry.campaign.campaign import Campaign
 from maxentry.errors import LabelError, NothingToAskError, ParameterError
 
@@ -131,3 +132,30 @@ def test_refusals_store_nothing(given: dict[str, Any], error: type[Exception], m
     with pytest.raises(error, match=message):
         ask(campaign, 2, **given)
     assert campaign.state.version == before
+
+
+def test_a_new_row_costs_what_each_column_does_and_rows_of_earlier_events_keep_their_costs() -> None:
+    costs = np.array([[1.0, 2.0, 9.0], [3.0, 4.0, 11.0]])
+    campaign = begun((2, 3), rank=1, costs=costs)
+    campaign.add_rows([NEW])
+    campaign.add_cols(["more"])
+    state, every = campaign.state, np.arange(4)
+    np.testing.assert_allclose(state.costs.at(np.full(4, 2), every), [2, 3, 10, 5])
+    np.testing.assert_allclose(state.costs.at(np.arange(3), np.full(3, 3)), [4, 6, 5])
+
+    event = events.RowsAdded((NEW,), None, None, True)
+    assert event.payload()["by_line"] is True
+    earlier = {key: x for key, x in event.payload().items() if key != "by_line"}
+    known = events.RowsAdded.read(dict(earlier))
+    assert known.payload() == earlier
+    settings = begun((2, 3), rank=1, costs=costs).settings
+    plain = settings.extended("row", known.labels, known.cost, known.features, known.by_line)
+    np.testing.assert_allclose(plain.costs.at(np.full(3, 2), np.arange(3)), 5)
+
+
+def test_events_of_campaigns_without_entry_costs_are_as_they_were() -> None:
+    campaign = begun((2, 3), rank=1, costs={"col": [1.0, 2.0, 3.0]})
+    campaign.add_rows([NEW])
+    (record,) = campaign.records(since=1)
+    assert "by_line" not in record.event.payload()
+    np.testing.assert_allclose(campaign.state.costs.at(np.full(3, 2), np.arange(3)), [1, 2, 3])

@@ -216,3 +216,17 @@ def test_whole_numbers_and_booleans_of_answers_are_not_text() -> None:
     assert {name: type(found[name]) for name in ("place", "rank_low", "tied")} == {
         "place": int, "rank_low": int, "tied": bool,
     }  # fmt: skip
+
+
+def test_a_completed_table_has_what_was_measured_in_bold() -> None:
+    Path("y.csv").write_text("ligand,S1,S2\nA,1,2\nB,3,\nC,,3\n")
+    good("new", "lab", "--from", "y.csv", "--seed", "1", "--rank", "0")
+    said = good("posterior", "-o", "completed.xlsx").stderr
+    assert "It has the estimate of every entry; measured ones are bold." in said
+    lines = list(load_workbook("completed.xlsx").active.iter_rows(min_row=2))
+    assert [[bool(cell.font.bold) for cell in line] for line in lines] == [
+        [False, True, True], [False, True, False], [False, False, True],
+    ]  # fmt: skip
+    good("complete", "y.csv", "-o", "long.xlsx", "--long", "--rank", "0")
+    assert not any(cell.font.bold for cell in load_workbook("long.xlsx").active[2])
+    assert "bold" not in good("complete", "y.csv", "-o", "completed.csv", "--rank", "0").stderr

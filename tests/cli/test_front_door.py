@@ -276,3 +276,38 @@ def test_a_completed_long_table_heads_its_labels_as_the_file_does() -> None:
     Path("long.csv").write_text(Path("long.csv").read_text().replace(",B,", ",model,"))
     out = good("complete", "long.csv", "--names", "model,task,score", "--rank", "1", "--seed", "1")
     assert out.stdout.splitlines()[0] == "model_,t1,t2,model"
+
+
+def test_values_are_held_out_and_predicted() -> None:
+    Path("y.csv").write_text(ENDS)
+    said = good("complete", "y.csv", "--check", "--rank", "0", "--seed", "1")
+    assert said.stdout == ""
+    assert said.stderr.startswith(
+        "Held out 4 values of 16, chosen at random, and predicted them from the rest."
+    )
+    assert "Typical error " in said.stderr
+    assert "lie inside their 90% intervals" in said.stderr
+    assert answer("complete", "y.csv", "--check", "--rank", "0", "--seed", "1")["n"] == 4
+    assert "got both" in refused("complete", "y.csv", "--check", "-o", "x.csv", code=2)
+
+
+def test_chosen_entries_are_predicted_in_their_order() -> None:
+    Path("y.csv").write_text(ENDS)
+    Path("wanted.csv").write_text("ligand,substrate\nE,S2\nA,S1\nA,S3\n")
+    words = ("--rank", "0", "--seed", "1", "--entries", "wanted.csv")
+    lines = good("complete", "y.csv", *words).stdout.splitlines()
+    assert lines[0] == "row,col,mean,sd,low,high,new_low,new_high,observed"
+    assert [line.split(",")[:2] for line in lines[1:]] == [["E", "S2"], ["A", "S1"], ["A", "S3"]]
+    assert [line.split(",")[-1] for line in lines[1:]] == ["0", "1", "0"]
+    whole = answer("complete", "y.csv", *words[:4])["entries"]
+    for line in answer("complete", "y.csv", *words)["entries"]:
+        (same,) = (other for other in whole if (other["row"], other["col"]) == (line["row"], line["col"]))
+        assert line == pytest.approx(same)
+    good("new", "lab", "--from", "y.csv", "--rank", "0", "--seed", "1")
+    assert len(good("posterior", "--entries", "wanted.csv").stdout.splitlines()) == 4
+    Path("wanted.csv").write_text("row,col\nE,S2\nE,S9\n")
+    said = refused("complete", "y.csv", *words)
+    assert said.startswith("wanted.csv, line 3: expected known column labels, got 'S9'")
+    assert said.endswith("are known where the table names them, also with empty cells.")
+    Path("wanted.csv").write_text("row\nE\n")
+    assert refused("complete", "y.csv", *words) == "wanted.csv: expected the columns row and col, got row."

@@ -131,7 +131,10 @@ def small(browser: Any, folder: Path) -> None:
         page.locator("#downloads summary").click()
         page.get_by_role("button", name="Settings").click()
         page.get_by_role("dialog").wait_for()
+        page.set_viewport_size({"width": 1280, "height": 1060})  # so that all of them are in sight
+        page.get_by_role("dialog").locator("summary", has_text="More").click()
         picture(page, folder, "settings")
+        page.set_viewport_size(SIZE)
         page.keyboard.press("Escape")
         client.patch(f"{path}/settings", json={"goal": "rank rows", "budget": 67})
         page.get_by_text("Budget spent").wait_for()

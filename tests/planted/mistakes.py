@@ -669,6 +669,20 @@ SHARED = [
         "summary plots",
     ),
     Mistake(
+        "summary/held_out.py",
+        "if left[0][rows[k]] > 1 and left[1][cols[k]] > 1:",
+        "if left[0][rows[k]] > 0 and left[1][cols[k]] > 0:",
+        "a row may lose all its values, and nothing can be said of it",
+        "summary/test_held_out.py",
+    ),
+    Mistake(
+        "posterior/intervals.py",
+        "return np.asarray(shown + BEYOND * (y - shown))",
+        "return np.asarray(shown)",
+        "of entries beyond an end of the scale the first is taken for the best",
+        "posterior/test_decisions.py",
+    ),
+    Mistake(
         "summary/reasons.py",
         "itself = own**2 / noisy",
         "itself = own / noisy",

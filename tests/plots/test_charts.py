@@ -13,6 +13,7 @@ from maxentry.model.entropy import coherence
 from maxentry.plots import charts, report
 from maxentry.plots.plot import Subject
 from maxentry.plots.records import Chart
+from maxentry.summary.held_out import chance_range
 
 
 def record(plot: plots.Plot) -> Chart:
@@ -90,7 +91,8 @@ def test_held_out_values_are_read_by_label_and_judged() -> None:
     held = {"row": rows, "col": cols, "value": [1.0, 2.0, 90.0]}
     shown = record(plots.calibration(posterior, pd.DataFrame(held)))
     assert shown.note.startswith("values held out of the fit; ")
-    assert shown.note.endswith("of 3 inside their 90% intervals")
+    assert "% of 3 inside their 90% intervals (" in shown.note
+    assert shown.note.endswith(" have: 67% to 100% of 3)")
     expected = posterior.predict(rows, cols)
     dots = shown.panels[0].series[1]
     by_value = np.argsort(dots.x)
@@ -184,6 +186,9 @@ def test_rhat_is_that_of_the_diagnostics() -> None:
     assert panel.names == tuple(dict.fromkeys(found.groups))
     assert medians.x[panel.names.index("eta2")] == np.median(found.rhat[found.in_group("eta2")])
     assert limit.x[0] == 1.1
+    assert (
+        "and not by R-hat; right of the dotted line (1.1) chains disagree" in record(plots.rhat(small())).note
+    )
     nearest = np.rint(each.y).astype(int)
     assert [panel.names[k] for k in nearest] == list(found.groups)
 
@@ -199,7 +204,7 @@ def test_reasons_can_be_checked_on_the_maps() -> None:
         cells = dict(zip(table.columns, line, strict=True))
         i, j = int(batch.rows[k]), int(batch.cols[k])
         assert (cells["row"], cells["column"]) == (str(i), str(j))
-        assert cells["sd"] == f"{posterior.sd[i, j]:.4g}"
+        assert cells["uncertainty (sd)"] == f"{posterior.sd[i, j]:.4g}"
         assert f"{posterior.sd[i, j] / typical:.2g} times the typical entry's" in cells["why"]
         assert f"{campaign.state.row_counts[i] or 'none'} of its row" in cells["why"]
 
@@ -238,3 +243,13 @@ def test_a_ranking_has_the_best_first_and_marks_those_that_may_be_it() -> None:
     assert len(record(plots.ranking(small(shape=(50, 4)))).panels[0].names) == charts.LISTED
     with pytest.raises(ParameterError, match="got 'cells'"):
         plots.ranking(posterior, "cells")  # type: ignore[arg-type]
+
+
+def test_a_share_is_judged_by_what_chance_allows() -> None:
+    assert charts._judge_share(8 / 14, 14, 0.9) == " (right ones have: 79% to 100% of 14)"
+    assert charts._judge_share(11 / 14, 14, 0.9) == " (as right intervals have: 79% to 100% of 14)"
+    low, high = chance_range(14, 0.9)
+    shares = np.random.default_rng(1).binomial(14, 0.9, 20_000) / 14
+    assert (
+        0.9 <= np.mean((shares >= low) & (shares <= high)) < 0.97
+    )  # counts are whole, so a little more than 90%

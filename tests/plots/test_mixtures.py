@@ -98,9 +98,7 @@ def test_the_page_and_the_command_line_advise_in_words_and_python_in_code(rank: 
         assert THOROUGH in repr(posterior)
         text = trust(posterior)
         facts, line = cli.list_facts(posterior), cli.summarize(posterior)
-    assert (
-        "The sampler has not converged. Intervals were still moving: run with the effort 'thorough'." in text
-    )
+    assert "The fit has not settled. Intervals were still moving: run with the effort 'thorough'." in text
     assert not CODE.search(text)
     assert facts["advice"] == "Intervals were still moving: run with --effort thorough."
     assert facts["advice"] in line

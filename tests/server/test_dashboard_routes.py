@@ -35,7 +35,7 @@ def test_the_report_and_the_dashboard_give_the_same_reasons(transform: str, cach
         cells = dict(zip(table.columns, line, strict=True))
         assert (cells["row"], cells["column"]) == (str(entry["row"]), str(entry["col"]))
         assert cells["predicted"] == f"{entry['mean_now']:.4g}"
-        assert cells["sd"] == f"{entry['sd_now']:.4g}"
+        assert cells["uncertainty (sd)"] == f"{entry['sd_now']:.4g}"
         reason = Reason(**{name: entry[name] for name in Reason._fields})
         assert cells["why"] == report.describe(reason, subject.transform)
         assert f"{entry['sd_ratio']:.2g} times the typical" in cells["why"]

@@ -163,6 +163,16 @@ def test_the_completed_table_is_the_posterior_mean(cache: None) -> None:
         assert german.splitlines()[1] == ";".join(table[1]).replace(".", ",")
         sd = client.get(f"{path}/completed?wait=60&what=sd").text
         assert sd.splitlines()[0] == "ligand,x,y"
+        book = pytest.importorskip("openpyxl").load_workbook(
+            io.BytesIO(client.get(f"{path}/completed?wait=60&form=xlsx").content)
+        )
+        bold = {
+            (line[0].value, k)
+            for line in book.active.iter_rows(min_row=2)
+            for k in (1, 2)
+            if line[k].font.bold
+        }
+        assert bold == {(e["row"], ["x", "y"].index(e["col"]) + 1) for e in entries}
 
 
 def test_the_report_is_a_page_with_the_unit(cache: None) -> None:

@@ -97,11 +97,14 @@ class Costs:
         }
         return Costs(**parts)
 
-    def extended(self, shape: Shape, row: Any = None, col: Any = None) -> Costs:
-        """Return the costs of a larger matrix. New rows and columns cost `row` and `col`, else the mean of the old."""
+    def extended(self, shape: Shape, row: Any = None, col: Any = None, *, by_line: bool = False) -> Costs:
+        """Return the costs of a larger matrix. New rows and columns cost `row` and `col`, else the mean of the old.
+
+        by_line: entry costs of a new row are the mean of each column, of a new column that of each row.
+        """
         new = {"row": row, "col": col}
         parts = {
-            name: _extend_part(part, _part_shape(name, shape), name, new.get(name))
+            name: _extend_part(part, _part_shape(name, shape), name, new.get(name), by_line)
             for name, part in self.parts.items()
         }
         larger = Costs(**parts)
@@ -153,9 +156,12 @@ def _part_shape(name: str, shape: Shape) -> tuple[int, ...]:
     return {"entry": shape, "row": shape[:1], "col": shape[1:]}[name]
 
 
-def _extend_part(part: Array, shape: tuple[int, ...], name: str, new: Any) -> Array:
+def _extend_part(part: Array, shape: tuple[int, ...], name: str, new: Any, by_line: bool) -> Array:
     larger = np.full(shape, part.mean())
     larger[tuple(slice(n) for n in part.shape)] = part
+    if by_line and part.ndim == 2:
+        m1, m2 = part.shape
+        larger[m1:, :m2], larger[:m1, m2:] = part.mean(0), part.mean(1)[:, None]
     if new is not None and (more := shape[0] - len(part)):
         added = _read_part(new, name)
         if added.shape != (more,):

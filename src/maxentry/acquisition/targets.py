@@ -7,13 +7,13 @@ k-th best of what is measured, pending or chosen. Entry a gains E_s max(t_sa - q
 that of the batch with a, and so on. Entries that are good in the same draws do not gain twice, so that a batch looks in
 several places while the draws differ.
 
-**Rank and threshold**: targets f_b of the draws are to be known well: the averages of the lines, or whether each of
-some entries exceeds the threshold. Measuring a lowers the sum of their variances by
+**Rank and threshold**: targets f_b of the draws are to be known well: the averages of the lines and which of them is
+the first, or whether each of some entries exceeds the threshold. Measuring a lowers the sum of their variances by
 
     sum_b Cov(f_b, x_a)^2 / (v_a + eta2),
 
 with the covariances of the draws; all are then conditioned on a, whatever its value. With every entry as a target this
-is integrated variance.
+is integrated variance. Of a ranking, not knowing the first at all counts as much as all averages (`add_first`).
 
 Targets are of the pattern: what an entry deviates from it by itself, others do not tell. For the best, such deviations
 count.
@@ -82,9 +82,9 @@ class GoalCriterion:
         return _choose_greedily(problem, candidates, gain, n)
 
     def target_draws(self, belief: Belief, rng: np.random.Generator) -> Array:
-        """Return what is to be known, in every draw: averages of lines, or which entries exceed the threshold."""
+        """Return what is to be known, in every draw: averages and the first line, or what exceeds the threshold."""
         if self.goal.kind == "rank":
-            return average_lines(belief, self.convert, self.goal)
+            return add_first(average_lines(belief, self.convert, self.goal), self.goal.sign)
         m1, m2 = belief.shape
         keys = np.arange(m1 * m2)
         if len(keys) > MOST_TARGETS:
@@ -115,6 +115,17 @@ def average_lines(belief: Belief, convert: Convert | None, goal: Goal) -> Array:
             averages[s, part] = x @ w if by_row else w @ x
         checkpoint()
     return averages
+
+
+def add_first(averages: Array, sign: int) -> Array:
+    """Return averages a_b (S, m) and, of the lines that come first in some draw, sqrt(sum_b Var a_b) 1[b is first].
+
+    The variances of the second sum up to 1 - sum_b P(b is first)^2 of those of the averages: nothing once it is sure.
+    """
+    x = sign * averages
+    first = x == x.max(1, keepdims=True)
+    shares = first / first.sum(1, keepdims=True)  # lines that are equal share the place
+    return np.hstack([averages, np.sqrt(averages.var(0).sum()) * shares[:, np.ptp(shares, axis=0) > 0]])
 
 
 # Candidates

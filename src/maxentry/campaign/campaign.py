@@ -480,8 +480,8 @@ class Campaign:
     ) -> None:
         """Add rows after the existing ones. They can be measured in every column.
 
-        cost: their row costs, if the campaign has row costs; by default the mean of the others. Their entry costs are
-            the mean of the others, too.
+        cost: their row costs, if the campaign has row costs; by default the mean of the others. An entry cost is the
+            mean of its column.
         features: what is known of them, by label or in their order; a known feature that is not given is missing.
         """
         self._change(lambda state, _: tell.add_labels(state, RowsAdded, labels, cost, features), who)

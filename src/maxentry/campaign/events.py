@@ -229,16 +229,20 @@ class Listed(Event):
 class Added(Listed):
     """Rows or columns were added at the end; `cost` holds their costs (None: the mean of the others).
 
-    features: what is known of them; not in the payload where nothing is.
+    features: what is known of them; not in the payload where nothing is. by_line: where every entry has a cost, theirs
+    is the mean of their column (or row); where the payload lacks it, that of the whole table, as it once was.
     """
 
     cost: tuple[float, ...] | None = None
     features: FeatureTable | None = None
+    by_line: bool = False
 
     def payload(self) -> dict[str, Any]:
         """Return the event as JSON data."""
         plain = super().payload()
         del plain["features"]
+        if not self.by_line:
+            del plain["by_line"]
         return plain if self.features is None else plain | {"features": self.features.to_json()}
 
     @classmethod

@@ -313,10 +313,12 @@ class Settings:
         labels: Iterable[Hashable],
         cost: Any = None,
         features: FeatureTable | None = None,
+        by_line: bool = False,
     ) -> Settings:
         """Return a copy with more rows (or columns) at the end.
 
-        They are available and cost `cost`, or the mean of the others; features: what is known of them.
+        They are available and cost `cost`, or the mean of the others (by_line: where every entry has a cost, each that
+        of its column or row); features: what is known of them.
         """
         rows, cols = self.rows, self.cols
         if side == "row":
@@ -330,7 +332,7 @@ class Settings:
             mask = np.ones(shape, dtype=bool)
             mask[: self.shape[0], : self.shape[1]] = self.mask
         costs = self.costs if cost is None else self.costs.with_part(side, self.shape)
-        costs, weights = costs.extended(shape, **{side: cost}), self.weights
+        costs, weights = costs.extended(shape, **{side: cost}, by_line=by_line), self.weights
         if weights is not None:  # new lines count once
             weights += (1.0,) * (shape[self.wanted.averaged == "column"] - len(weights))
         known, new = self.features_of(side), len(rows) + len(cols) - sum(self.shape)

@@ -376,10 +376,10 @@ class _Draft:
             case events.Withdrawn(ids, reason):
                 for id in ids:
                     self._settle(id, WITHDRAWN, reason)
-            case events.RowsAdded(labels, cost, features):
-                self._add_labels("row", labels, cost, features)
-            case events.ColsAdded(labels, cost, features):
-                self._add_labels("col", labels, cost, features)
+            case events.RowsAdded(labels, cost, features, by_line):
+                self._add_labels("row", labels, cost, features, by_line)
+            case events.ColsAdded(labels, cost, features, by_line):
+                self._add_labels("col", labels, cost, features, by_line)
             case events.RowsRemoved(labels):
                 self._remove_labels("row", labels)
             case events.ColsRemoved(labels):
@@ -402,14 +402,14 @@ class _Draft:
         return self._settings
 
     def _add_labels(
-        self, side: Literal["row", "col"], labels: Iterable[Any], cost: Any, features: Any
+        self, side: Literal["row", "col"], labels: Iterable[Any], cost: Any, features: Any, by_line: bool
     ) -> None:
         """Add labels. Where all entries cost the same and may be asked for, many events are added at once, later."""
         known, plain = self._settings, cost is None and features is None
         if labels and plain and known.mask is None and not known.costs.given:
             self._labels[side] += labels
         else:
-            self._settings = self.settings.extended(side, labels, cost, features)
+            self._settings = self.settings.extended(side, labels, cost, features, by_line)
 
     def _remove_labels(self, side: Side, labels: Labels) -> None:
         """Remove rows or columns: strike out their measurements, withdraw their asks, and renumber the others."""

@@ -85,7 +85,7 @@ def add_labels(
     known = check_labels(labels, axis.name)
     cells.check_distinct(known, axis.name, axis.labels or ())
     more = read_more_features(features, known, axis.name, state.settings.features_of(axis.name))
-    return [kind(known, read_new_costs(cost, len(known)), more)], None
+    return [kind(known, read_new_costs(cost, len(known)), more, state.settings.costs.entry is not None)], None
 
 
 def remove_labels(state: State, kind: Any, labels: Iterable[Hashable]) -> tuple[Sequence[Event], int]:

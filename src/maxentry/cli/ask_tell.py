@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxentry import tables
 from maxentry.cli import options, output
 from maxentry.cli.options import open_campaign, option
-from maxentry.tables import Table
+from maxentry.tables import Table, round_numbers
 from maxentry.wording import count
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def ask(
             )
     with open_campaign(storage, name) as campaign:
         asked = campaign.ask(n, row=row, about=about.value, who=who, frame="columns", **given)
-        table = plate_table(asked)
+        table = plate_table(asked, for_program=as_json)
         document = {"campaign": campaign.name, "n": table.n}
         where = output.next_options(storage, campaign.name, several=name is not None)
         try:
@@ -137,12 +136,13 @@ def _why_fewer(campaign: Campaign) -> str:
     return "no more are left" if not status.available else "no more are left within these limits"
 
 
-def plate_table(columns: Mapping[str, list[Any]]) -> Table:
-    """A plate to fill in: what to measure, what is predicted, and an empty value."""
+def plate_table(columns: Mapping[str, list[Any]], *, for_program: bool = False) -> Table:
+    """A plate to fill in: what to measure, what is predicted, and an empty value; costs in full for a program."""
     from maxentry.campaign.views import ASK_COLUMNS
 
-    rounded = {name: tables.round_numbers(columns[name], 4) for name in ("mean", "sd", "gain")}
-    rounded["cost"] = tables.round_numbers(columns["cost"])
+    rounded = {name: round_numbers(columns[name], 4) for name in ("mean", "sd", "gain")}
+    if not for_program:
+        rounded["cost"] = round_numbers(columns["cost"])
     names = [name for name in ("id", "well", *ASK_COLUMNS[1:]) if name in columns]
     table = Table.from_columns({**columns, **rounded}, *names)
     return Table([*table.names, "value"], [*table.columns, [None] * table.n])

@@ -139,7 +139,11 @@ def _add_command(side: Literal["rows", "cols"], help: str) -> None:
         ] = None,
         cost: Annotated[
             float | None,
-            option("--cost", help="Their row or column cost; the mean of the others if not given."),
+            option(
+                "--cost",
+                help="Their row or column cost; the mean of the others if not given. Where every entry has a cost, "
+                "each has that of its column (row).",
+            ),
         ] = None,
         features: Annotated[
             str | None,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,10 +18,11 @@ from maxentry.cli import options, output
 from maxentry.cli.ask_tell import plate_table
 from maxentry.cli.options import open_campaign, option
 from maxentry.errors import ParameterError, SizeError
-from maxentry.tables import Format, Table, cell_text
+from maxentry.tables import Format, Table, cell_text, round_numbers
 from maxentry.wording import chance, count, describe_ranks
 
 if TYPE_CHECKING:
+    from maxentry.observations import Observations
     from maxentry.posterior.decisions import Answer
     from maxentry.posterior.posterior import Posterior
 
@@ -31,6 +35,10 @@ POINT = re.compile(r"(?<=\d)\.(?=\d)")  # of a decimal number
 LONG = "row, col, mean, sd, low, high, new_low, new_high, observed"
 GRADED = "for yes/no and grades also most_likely and the probability of each, p_…"
 LARGEST = 20_000_000  # lines of a long table
+NOUNS = {
+    "mean": "estimate", "sd": "sd", "low": "lower end", "high": "upper end", "new_low": "lower end for a measurement",
+    "new_high": "upper end for a measurement", "most_likely": "most likely grade",
+}  # of what a wide table has  # fmt: skip
 commands = typer.Typer()
 
 
@@ -44,6 +52,7 @@ def posterior(
     what: options.WhatOption = options.What.mean,
     level: options.Level = 0.9,
     measured: options.Measured = False,
+    entries: options.Entries = None,
     save: options.Save = None,
     force: options.Force = False,
     verbose: options.Verbose = False,
@@ -55,14 +64,16 @@ def posterior(
     """The completed matrix, in your units, and how far each value can be trusted."""
     output.check_writable(out, form, force=force)
     output.check_writable(save, force=force)
+    from maxentry.cli import inputs
     from maxentry.posterior.intervals import check_level
 
     check_level(level)
     with open_campaign(storage, name) as campaign, output.show_warnings():
         belief, corner = campaign.posterior(), campaign.settings.row_name or "row"
+    wanted = None if entries is None else inputs.read_entries(entries, belief.observations)
     write_posterior(
         belief, out, form, wide=wide, what=what, level=level, measured=measured, as_json=as_json, save=save,
-        force=force, verbose=verbose, campaign=campaign.name, corner=corner,
+        force=force, verbose=verbose, campaign=campaign.name, corner=corner, entries=wanted,
     )  # fmt: skip
 
 
@@ -96,7 +107,7 @@ def answer(
     shown = not as_json and output.is_for_screen(out, form)
     table = Table.from_columns(_readable(found) if shown else {k: list(x) for k, x in found.table.items()})
     if not as_json and tables.choose_format(out, form) is not Format.parquet:
-        table = Table(table.names, [tables.round_numbers(column) for column in table.columns])
+        table = Table(table.names, [round_numbers(column) for column in table.columns])
     output.deliver(
         table, out, form, force=force, as_json=as_json, document=document, key="lines", title=campaign.name
     )
@@ -152,7 +163,7 @@ def export(
     output.check_writable(out, form, force=force)
     with open_campaign(storage, name) as campaign:
         if pending:
-            table = plate_table(campaign.pending(frame="columns"))
+            table = plate_table(campaign.pending(frame="columns"), for_program=as_json)
         elif asked:
             table = Table.from_columns(campaign.asked(frame="columns"))
         else:
@@ -222,7 +233,8 @@ def report(
 
 @commands.command(
     rich_help_panel="Without a campaign",
-    epilog=f"JSON: {FACTS}, and entries ({LONG}; {GRADED}) or, with -o, output.",
+    epilog=f"JSON: {FACTS}, and entries ({LONG}; {GRADED}) or, with -o, output; with --check n, of, error, usual, "
+    "level, inside, low, high.",
 )
 @options.add_settings(
     (
@@ -256,6 +268,15 @@ def complete(
     level: options.Level = 0.9,
     *,
     measured: options.Measured = False,
+    entries: options.Entries = None,
+    check: Annotated[
+        bool,
+        option(
+            "--check",
+            help="Hold out a tenth of the values, predict them from the rest, and say how far off that is and "
+            "whether intervals are right; no table.",
+        ),
+    ] = False,
     names: options.Names = None,
     se: options.StandardError = None,
     sheet: options.Sheet = None,
@@ -269,9 +290,12 @@ def complete(
     **model: Any,
 ) -> None:
     """Fill the holes of a table, and say how far each filled value can be trusted."""
+    if check and (out or save or entries):
+        raise typer.BadParameter("expected --check or a table to write, got both: --check fits a part alone.")
     output.check_writable(out, form, force=force, sources=[data])
     output.check_writable(save, force=force, sources=[data])
     settings = options.parse_settings(model)
+    seed = settings.get("seed") or 0
     from maxentry.cli import inputs
     from maxentry.model.likelihood import kind_words
     from maxentry.observations import Observations
@@ -285,11 +309,17 @@ def complete(
         settings["kind"] = inputs.take_for_yes_no(data)
     inputs.read_all_features(settings, matrix.row_labels, matrix.col_labels, categories)
     observations = Observations.from_triples(**matrix.triples())
+    wanted = None if entries is None else inputs.read_entries(entries, observations)
+    if check:
+        _report_check(
+            observations, lambda rest: run_complete(rest, cluster=cluster, **settings), seed, level, as_json
+        )
+        return
     with output.show_warnings():
         completed = run_complete(observations, cluster=cluster, **settings)
     write_posterior(
         completed, out, form, wide=wide, what=what, level=level, measured=measured, as_json=as_json, save=save,
-        force=force, verbose=verbose, corner=matrix.names[0] if matrix.names else matrix.corner,
+        force=force, verbose=verbose, corner=matrix.names[0] if matrix.names else matrix.corner, entries=wanted,
     )  # fmt: skip
 
 
@@ -339,7 +369,39 @@ def design(
     )
 
 
+def _report_check(
+    observations: Observations,
+    fit: Callable[[Observations], Posterior],
+    seed: int,
+    level: float,
+    as_json: bool,
+) -> None:
+    """Say how well values are predicted that were held out."""
+    from maxentry.summary.held_out import check_held_out
+
+    with output.show_warnings():
+        found = check_held_out(observations, fit, seed, level)
+    output.report(found._asdict(), "\n".join(found.sentences()), as_json)
+
+
 # A completed matrix as a table
+
+
+def make_entry_table(
+    posterior: Posterior, rows: Sequence[Any], cols: Sequence[Any], level: float, measured: bool
+) -> Table:
+    """One line for each of these entries, by label, with the columns of LONG."""
+    found, data = posterior.predict(rows, cols, level, measured=measured), posterior.observations
+    i, j = data.row_index(rows), data.col_index(cols)
+    columns: dict[str, Any] = {"row": list(rows), "col": list(cols)}
+    columns |= {name: getattr(found, name).tolist() for name in LONG.split(", ")[2:-1]}
+    times = Counter(zip(data.rows.tolist(), data.cols.tolist(), strict=True))
+    columns["observed"] = [times[at] for at in zip(i.tolist(), j.tolist(), strict=True)]
+    if grades := posterior.likelihood.names:
+        columns["most_likely"] = posterior.most_likely(rows, cols).tolist()
+        p = posterior.likelihood.probabilities(posterior.belief.at(i, j), posterior.answers.law)
+        columns |= {f"p_{cell_text(grade)}": x.tolist() for grade, x in zip(grades, p, strict=True)}
+    return Table.from_columns(columns)
 
 
 def make_map_table(
@@ -374,6 +436,12 @@ def make_map_table(
         names += ["most_likely", *(f"p_{cell_text(grade)}" for grade in grades)]
     columns = [[row for row in rows for _ in cols], cols * m1, *(grid.ravel().tolist() for grid in maps)]
     return Table(names, columns)
+
+
+def measured_cells(posterior: Posterior) -> frozenset[tuple[int, int]]:
+    """The cells (line, column) of a wide table whose entries were measured; row labels are its first column."""
+    data = posterior.observations
+    return frozenset(zip(data.rows.tolist(), (data.cols + 1).tolist(), strict=True))
 
 
 def _choose_map(posterior: Posterior, what: str, level: float, measured: bool) -> Any:
@@ -467,25 +535,33 @@ def summarize(posterior: Posterior, measured: bool = False, campaign: str | None
 def write_posterior(
     posterior: Posterior, out: str | None, form: Format | None, *, wide: bool, what: str, level: float,
     as_json: bool, save: str | None, force: bool, campaign: str | None = None, corner: str = "row",
-    verbose: bool = False, measured: bool = False,
+    verbose: bool = False, measured: bool = False, entries: tuple[Sequence[Any], Sequence[Any]] | None = None,
 ) -> None:  # fmt: skip
     """Write the completed matrix, summarize the fit, and exit as interrupted if the sampling was."""
     from maxentry.posterior.diagnostics import advice_at
 
     if save is not None:
         posterior.save(save)
-    entries = as_json and out is None  # JSON has everything about an entry in one place
-    table = make_map_table(
-        posterior, wide=wide and not entries, what=what, level=level, measured=measured, corner=corner
-    )
+    wide = wide and entries is None
+    in_full = as_json and out is None  # JSON has everything about an entry in one place
+    if entries is not None:
+        table = make_entry_table(posterior, *entries, level, measured)
+    else:
+        table = make_map_table(
+            posterior, wide=wide and not in_full, what=what, level=level, measured=measured, corner=corner
+        )
     document = ({} if campaign is None else {"campaign": campaign}) | list_facts(posterior)
-    if not entries and tables.choose_format(out, form) is not Format.parquet:
+    if not in_full and tables.choose_format(out, form) is not Format.parquet:
         labels = 1 if wide else 2
-        figures = map(tables.round_numbers, table.columns[labels:])
+        figures = map(round_numbers, table.columns[labels:])
         table = Table(table.names, [*table.columns[:labels], *figures])
+    if mark := wide and not in_full and tables.choose_format(out, form) is Format.xlsx:
+        table = replace(table, bold=measured_cells(posterior))
     output.deliver(
         table, out, form, force=force, as_json=as_json, document=document, title=what if wide else ""
     )
+    if mark and not as_json:
+        output.say(f"It has the {NOUNS[what]} of every entry; measured ones are bold.", "dim")
     if not as_json:
         details = f"{posterior!r}\n{posterior.diagnostics.summary()}"
         output.say(

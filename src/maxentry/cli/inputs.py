@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maxentry.features import FeatureTable
+    from maxentry.observations import Observations
 
 TABLE_ENDINGS = (".csv", *tables.ENDINGS)
 NO_NAMES = (
@@ -365,6 +366,25 @@ def read_costs(
         if not lenient:
             _check_complete(part, parts[part], axes)
     return parts
+
+
+def read_entries(path: str, observations: Observations) -> tuple[list[Hashable], list[Hashable]]:
+    """Read which entries are wanted, by label: the columns row and col, or the first two."""
+    table = read_table(path)
+    sides = [table.role(side) for side in ("row", "col")]
+    cells = table.columns[:2] if None in sides else sides
+    if len(cells) < 2 or not table.n:
+        raise DataError(f"{table.source}: expected the columns row and col, got {', '.join(table.names)}.")
+    found: list[list[Hashable]] = []
+    for axis, column in zip((observations.row_axis, observations.col_axis), cells, strict=True):
+        found.append([])
+        for k, cell in enumerate(column or ()):
+            try:
+                found[-1].append((axis.labels or range(axis.size))[axis.find(label_text(cell))])
+            except LabelError as error:
+                known = "Rows and columns without a value are known where the table names them, also with empty cells."
+                raise LabelError(f"{table.where(k)}: {error.message} {known}", **error.fields) from None
+    return found[0], found[1]
 
 
 def read_feature_table(path: str) -> Table:

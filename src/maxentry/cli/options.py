@@ -127,6 +127,12 @@ Measured = Annotated[
         "itself, which may lie beyond a limit.",
     ),
 ]
+Entries = Annotated[
+    str | None,
+    option(
+        "--entries", metavar="FILE", help="Only the entries of this list (row,col), one line each, in its order."
+    ),
+]  # fmt: skip
 Save = Annotated[
     str | None, option("--save", metavar="FILE.npz", help="Keep the posterior, for Posterior.load.")
 ]

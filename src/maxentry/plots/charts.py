@@ -32,6 +32,7 @@ from maxentry.posterior.draws import gram_matrices
 from maxentry.posterior.draws import singular_values as spectrum
 from maxentry.posterior.intervals import check_level, predict, quantiles
 from maxentry.summary.error_curve import POINTS, ErrorCurve, curve_sizes, pair_predictions, surprises
+from maxentry.summary.held_out import chance_range, describe_shares
 from maxentry.summary.reasons import coherence_blocks, factors_of_rank, leading_rank
 from maxentry.transform import ValueMap
 from maxentry.wording import chance, count, one_line
@@ -83,9 +84,16 @@ def calibration(source: Source, held_out: Any = None, *, level: float = 0.9, uni
     predictions, about = _predictions(subject, held_out, level)
     covered = float(np.mean(np.abs(2 * predictions.place - 1) <= level))
     n = len(predictions.value)
-    note = f"{about}; {covered:.0%} of {n:,} inside their {100 * level:g}% intervals"
+    note = f"{about}; {covered:.0%} of {n:,} inside their {100 * level:g}% intervals{_judge_share(covered, n, level)}"
     panels = _value_panel(subject, predictions, level), coverage_panel(predictions.place)
     return Plot(Chart(subject.title("Calibration"), note, panels))
+
+
+def _judge_share(covered: float, n: int, level: float) -> str:
+    """Say which shares of n values lie inside right intervals nine times in ten, and whether this one does."""
+    low, high = chance_range(n, level)
+    verdict = "as right intervals have" if low <= covered <= high else "right ones have"
+    return f" ({verdict}: {describe_shares(low, high)} of {n:,})"
 
 
 def _predictions(subject: Subject, held_out: Any, level: float) -> tuple[Predictions, str]:
@@ -258,11 +266,8 @@ def _value_panel(subject: Subject, predictions: Predictions, level: float) -> Pa
 
 def coverage_panel(place: Array) -> Panel:
     """The share of values inside intervals of each level, by their places in the predicted distributions."""
-    from scipy.stats import binom  # here, since loading it takes longer than all the rest
-
-    n = len(place)
     covered = np.mean(np.abs(2 * place - 1)[:, None] <= LEVELS, axis=0)
-    low, high = (np.asarray(binom.ppf(q, n, LEVELS)) / n for q in (0.05, 0.95))
+    low, high = map(np.asarray, chance_range(len(place), LEVELS))
     return Panel(
         "coverage",
         "level of the interval",
@@ -339,8 +344,10 @@ def rhat(source: Source) -> Plot:
         Series("median", medians, y, kind="dots", color=PURPLE, labels=tuple(f"{m:.3f}" for m in medians)),
     )
     verdict = "converged" if diagnostics.converged else "not converged"
-    what = "medians of X and of eta2" if diagnostics.kind == "population" else "all"
-    note = f"{verdict}; dotted: {limit:g}, below which {what} should lie"
+    note = f"{verdict}; dotted: {limit:g}, below which all should lie"
+    if diagnostics.kind == "population":
+        beyond = f"right of the dotted line ({limit:g}) chains disagree, and intervals include that"
+        note = f"{verdict}, judged by the Monte Carlo error of what is answered and not by R-hat; {beyond}"
     return Plot(Chart(subject.title("R-hat"), note, (Panel("", "R-hat", "", series, groups),)))
 
 

@@ -189,10 +189,11 @@ def sure_section(subject: Subject, ahead: Ahead, draw: Draw) -> dict[str, Any]:
 
 
 def describe_trust(posterior: Posterior) -> dict[str, str]:
-    """Whether the sampler converged, and what intervals leave out."""
+    """Whether the fit has settled, and what intervals leave out; what the sampler did stands at the end of the page."""
     diagnostics = posterior.diagnostics
-    verdict = "The sampler has converged." if diagnostics.converged else "The sampler has not converged."
-    sampler = f"{verdict} {advice_at(diagnostics.advice, 'page')}"
+    sampler = "The fit has settled: a longer one would say the same."
+    if not diagnostics.converged:
+        sampler = f"The fit has not settled. {advice_at(diagnostics.advice, 'page')}"
     return {"sampler": sampler, "note": rank_0_note(posterior)}
 
 
@@ -219,7 +220,7 @@ def next_section(subject: Subject, n: int, draw: Draw) -> dict[str, Any]:
     with_model, with_costs = bool(np.isfinite(batch.sd).any()), state.costs.given
     posterior = subject.posterior if with_model else None
     predicted = ANSWER_WORDS[subject.likelihood.kind] if subject.likelihood.discrete else "predicted"
-    columns = ["", "row", "column", *([predicted, "sd", "gain"] if with_model else []),
+    columns = ["", "row", "column", *([predicted, "uncertainty (sd)", "gain"] if with_model else []),
                *(["cost"] if with_costs else []), "why"]  # fmt: skip
     rows = []
     for k, reason in enumerate(reasons(state, posterior, batch.rows, batch.cols)):
@@ -238,12 +239,12 @@ def describe(reason: Reason, transform: Transform = NONE) -> str:
     parts = []
     if reason.sd_ratio is not None:
         scale = "" if transform == NONE else f" on the {transform} scale"
-        parts.append(f"its sd{scale} is {reason.sd_ratio:.2g} times the typical entry's")
+        parts.append(f"its uncertainty{scale} is {reason.sd_ratio:.2g} times the typical entry's")
     told = f"{reason.row_told or 'none'} of its row and {reason.col_told or 'none'} of its column measured"
     parts.append(told if reason.row_told or reason.col_told else "nothing in its row or column is measured")
     for side, c in (("row", reason.row_coherence), ("column", reason.col_coherence)):
         if c is not None and c >= STANDS_OUT:
-            parts.append(f"its {side} is unlike others (coherence {c:.2g} times the average)")
+            parts.append(f"its {side} is unlike others")
     return "; ".join(parts)
 
 

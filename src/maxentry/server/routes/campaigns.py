@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -358,8 +359,13 @@ def plate(here: CampaignDep, state: StateDep, form: CsvForm = "csv") -> Response
     return table_file("plate", chosen | {"value": [None] * len(chosen["id"])}, form)
 
 
-def table_file(name: str, columns: Columns, form: TableForm = "csv") -> Response:
-    """Columns as a file: times as in JSON, numbers as Python writes them, nothing for a missing value."""
+def table_file(
+    name: str, columns: Columns, form: TableForm = "csv", bold: frozenset[tuple[int, int]] = frozenset()
+) -> Response:
+    """Columns as a file: times as in JSON, numbers as Python writes them, nothing for a missing value.
+
+    bold: cells (line, column) that stand out in a workbook.
+    """
 
     def text(x: Any) -> Any:
         if isinstance(x, int | float) and form != "csv":
@@ -370,7 +376,7 @@ def table_file(name: str, columns: Columns, form: TableForm = "csv") -> Response
         raise SizeError(f"expected at most {LARGEST_SHEET} cells for Excel, got {n}. Ask for CSV: form=csv.")
     stream = io.BytesIO()
     table = tables.Table.from_columns({key: [text(x) for x in column] for key, column in columns.items()})
-    tables.write(table, stream, tables.Format(form))
+    tables.write(replace(table, bold=bold), stream, tables.Format(form))
     ending, kind = ("xlsx", WORKBOOK) if form == "xlsx" else ("csv", "text/csv")
     headers = {"Content-Disposition": f'attachment; filename="{name}.{ending}"'}
     return Response(stream.getvalue(), media_type=kind, headers=headers)

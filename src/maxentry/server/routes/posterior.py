@@ -13,7 +13,6 @@ import numpy as np
 from fastapi import APIRouter, Query, Response
 from starlette.concurrency import run_in_threadpool
 
-from maxentry import tables
 from maxentry.campaign import policy, views
 from maxentry.campaign.outlook import compute_outlook, expect_goal
 from maxentry.campaign.policy import Plates
@@ -40,6 +39,7 @@ from maxentry.server.service import OpenCampaign, VersionedPosterior
 from maxentry.summary import maps
 from maxentry.summary.maps import BinnedMap, MapName, PosteriorMap, StateMap, Window
 from maxentry.summary.reasons import reasons as find_reasons
+from maxentry.tables import round_numbers
 
 router = APIRouter(tags=["what is believed, and what is next"])
 Position = Annotated[int, Query(ge=0, le=requests.LARGEST, description="Counted from 0.")]
@@ -112,8 +112,9 @@ def completed(
     if m1 * m2 > LARGEST_MATRIX:
         raise SizeError(f"expected a matrix of at most {LARGEST_MATRIX} entries, got {m1 * m2}.")
     matrix = np.array(getattr(fit.posterior.arrays, what))
-    rounded = [tables.round_numbers(column) for column in matrix.T.tolist()]
-    return table_file("completed", views.wide_columns(state, rounded), form)
+    rounded = [round_numbers(column) for column in matrix.T.tolist()]
+    told = zip(state.told.rows.tolist(), (state.told.cols + 1).tolist(), strict=True)
+    return table_file("completed", views.wide_columns(state, rounded), form, frozenset(told))
 
 
 @router.get("/campaigns/{campaign}/entry", response_model=schemas.EntryResponse)

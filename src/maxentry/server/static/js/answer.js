@@ -5,6 +5,7 @@ import { h, put } from "./dom.js";
 import { label, number, percent } from "./format.js";
 
 const SHOWN = 6; // sentences; the table has the rest
+const NAMED = 12; // entries that the best of all are named by
 const LISTED = 500; // lines of the table
 const RANKED = 60; // lines of a plot
 const SVG = "http://www.w3.org/2000/svg";
@@ -38,9 +39,16 @@ export class Answer {
     put(this.title, `Answer: ${goal}`);
     const found = fitted ? await api.get(`${this.path}/answer?wait=0&stale=true`) : null;
     if (!found?.summary) return put(this.body, h("p", { class: "note" }, "The answer comes with the first fit."));
-    this.sentences = goal.startsWith("rank") ? found.summary.slice(0, 1) : found.summary.slice(0, -1); // of a ranking the first place
+    this.sentences = found.summary.slice(0, this.recommended(goal, found));
     const stake = h("p", { class: "note" }, found.summary.at(-1), found.fit?.current === false ? " From the last fit; a new one is running." : "");
     put(this.body, goal.startsWith("rank") ? this.ranking(found) : this.lines(found), stake);
+  }
+
+  /** How many sentences say what is recommended: of a ranking the first place, of the best of all those with a place. */
+  recommended(goal, { lines }) {
+    if (goal.startsWith("rank")) return 1;
+    const ofAll = /^(best|smallest)/.test(goal) && !goal.includes(" per ");
+    return ofAll ? 1 + Math.min(lines.filter((line) => line.place > 0).length, NAMED) : -1;
   }
 
   lines({ summary, lines }) {

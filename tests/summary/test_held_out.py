@@ -1,0 +1,107 @@
+"""Values that were held out: which are chosen, and that errors and shares are those of counting by hand."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maxentry import complete
+from maxentry.errors import DataError
+from maxentry.observations import Observations
+from maxentry.summary import held_out
+from maxentry.summary.held_out import HeldOut, check_held_out, choose_held_out
+
+
+def table(m1: int = 20, m2: int = 12, share: float = 0.6) -> Observations:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(m1, 1)) + rng.normal(size=(1, m2)) + 0.1 * rng.normal(size=(m1, m2))
+    return Observations.of(np.where(rng.random(X.shape) < share, X, np.nan))
+
+
+@pytest.mark.parametrize("share", [0.15, 0.6, 1.0])
+def test_every_row_and_column_keeps_an_entry(share: float) -> None:
+    data = table(share=share)
+    held = choose_held_out(data, np.random.default_rng(1))
+    rest = data.subset(~held)
+    assert held.any()
+    assert held.sum() <= max(0.1 * data.n, min(20, 0.25 * data.n))
+    for before, after in ((data.row_counts, rest.row_counts), (data.col_counts, rest.col_counts)):
+        assert (after[before > 0] > 0).all()
+    assert (choose_held_out(data, np.random.default_rng(1)) == held).all()
+    assert (choose_held_out(data, np.random.default_rng(2)) != held).any()
+
+
+def test_all_measurements_of_an_entry_go_together_and_limits_stay() -> None:
+    rows, cols = np.repeat(np.arange(40), 3), np.tile([0, 0, 1], 40)
+    low, high = np.full(120, 1.0), np.full(120, 1.0)
+    low[2::6] = -np.inf
+    data = Observations.from_triples(rows, cols, np.ones(120), low=low, high=high, shape=(40, 2))
+    held = choose_held_out(data, np.random.default_rng(1))
+    keys = data.rows * 2 + data.cols
+    assert held.any()
+    assert set(keys[held]).isdisjoint(keys[~held])
+    assert data.low is not None
+    assert np.isfinite(data.low[held]).all()
+
+
+def test_errors_and_shares_are_those_of_the_values_held_out() -> None:
+    data, seen = table(), []
+
+    def fit(rest: Observations) -> Any:
+        seen.append((rest, complete(rest, 0, seed=1, progress=False)))
+        return seen[-1][1]
+
+    found = check_held_out(data, fit, seed=3, level=0.8)
+    ((rest, posterior),) = seen
+    held = choose_held_out(data, np.random.default_rng(3))
+    i, j, y = data.rows[held], data.cols[held], data.values[held]
+    assert (found.n, found.of, rest.n) == (held.sum(), data.n, data.n - held.sum())
+    predicted = posterior.predict(i, j, 0.8, measured=True)
+    assert found.error == pytest.approx(np.sqrt(np.mean((y - predicted.mean) ** 2)))
+    assert found.usual == pytest.approx(np.sqrt(np.mean((y - rest.values.mean()) ** 2)))
+    assert found.inside == np.mean((y >= predicted.low) & (y <= predicted.high))
+    assert found.error < 0.3 * found.usual
+    values = np.random.default_rng(1).permutation(data.values)  # the control: nothing to be learned
+    other = check_held_out(Observations.of((data.rows, data.cols, values), shape=data.shape), fit, seed=3)
+    assert other.error > 0.8 * other.usual
+
+
+@pytest.mark.parametrize("kind", ["yes/no", "grades"])
+def test_yes_and_no_and_grades_are_counted(kind: Any) -> None:
+    level = np.random.default_rng(1).normal(size=(30, 1)) + np.zeros((1, 8))
+    values = level > 0 if kind == "yes/no" else 1.0 + (level > -1) + (level > 1)
+    more: dict[str, Any] = {"levels": (1, 2, 3)} if kind == "grades" else {}
+    data = complete(values, 0, kind=kind, seed=1, progress=False, **more).observations
+    found = check_held_out(
+        data, lambda rest: complete(rest, 0, kind=kind, seed=1, progress=False, **more), seed=1
+    )
+    assert found.inside is None
+    assert found.error < 0.5 * found.usual
+    said = f"{found.error:.0%} of the predictions are wrong; with the most frequent answer for all, {found.usual:.0%}."
+    assert found.sentences()[1] == said
+
+
+def test_sentences_judge_intervals_by_chance() -> None:
+    right = HeldOut(14, 96, 5.2, 18.3, 0.9, 12 / 14, 11 / 14, 1.0).sentences()
+    assert right[0].startswith("Held out 14 values of 96, chosen at random")
+    assert right[0].endswith("These are few: another choice would give other figures.")
+    assert right[1] == "Typical error 5.2 (root mean square); with the mean for all, 18.3."
+    assert right[2] == "86% lie inside their 90% intervals; 79% to 100% would if intervals are right."
+    many = HeldOut(10_000, 100_000, 5.2, 18.3, 0.9, 0.915, 0.895, 0.9049).sentences()
+    assert many[2] == "92% lie inside their 90% intervals; 90% would if intervals are right."
+    narrow = HeldOut(100, 1000, 5.2, 18.3, 0.9, 0.7, 0.85, 0.95).sentences()
+    assert "few" not in narrow[0]
+    assert narrow[2].endswith("right. Intervals are too narrow.")
+    wide = HeldOut(100, 1000, 5.2, 18.3, 0.9, 1.0, 0.85, 0.95).sentences()
+    assert wide[2].endswith("right. Intervals are wider than they need be.")
+
+
+def test_too_few_values_are_refused() -> None:
+    data = Observations.of(([0, 1], [0, 1], [1.0, 2.0]), shape=(2, 2))
+    with pytest.raises(DataError, match="values that can be held out"):
+        check_held_out(data, lambda rest: complete(rest, 0, seed=1), seed=1)
+
+
+def test_no_more_than_some_are_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held_out, "MOST", 7)
+    assert choose_held_out(table(), np.random.default_rng(1)).sum() == 7
