@@ -296,12 +296,10 @@ def warn_of_steps(solved: Sequence[tuple[int, int]]) -> None:
     """Say that conjugate gradients fell short of their tolerance, where they did in any chain."""
     regressions, short = (sum(counts) for counts in zip((0, 0), *solved, strict=True))
     if short:
-        warnings.warn(
-            f"conjugate gradients for features stopped after {MOST_STEPS:,} steps in {short:,} of {regressions:,} "
-            "regressions, short of their tolerance, so that draws are not exact; leave out features that are almost "
-            "sums of others",
-            stacklevel=3,
-        )
+        which = f"in {short:,} of {regressions:,} regressions, short of their tolerance"
+        advice = "draws are not exact; leave out features that are almost sums of others"
+        steps = f"conjugate gradients for features stopped after {MOST_STEPS:,} steps"
+        warnings.warn(f"{steps} {which}: {advice}", stacklevel=3)
 
 
 class ChainJob(NamedTuple):
