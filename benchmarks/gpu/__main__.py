@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.gpu import devices
+from benchmarks.gpu.measure import GRAPHS
 
 HERE = Path(__file__).parent
 
@@ -20,13 +21,19 @@ def table(head, lines):
 def write(result):
     sweeps, large, small, first = (result[k] for k in ("sweeps", "large", "small", "first_use"))
     ratings, whole, host = result["ratings"], result["posterior"], result["host"]
+    parts, double = result["parts"], result["precision"]
+    fresh = whole["runs"]["nothing compiled"]
+    ready = fresh["sort by row and column, standardise"] + fresh["arrange on the host and upload"]
+    spread, beside = (ratings[engine]["noise sd by chain"] for engine in ("gpu", "cpu"))
+    assert max(spread) < 1.02 * max(beside)  # a chain that misses the mode has 1.05 times the noise
+    slower = double["float64"]["ms"] / double["float32"]["ms"]
     text = [
         "# On a GPU",
         f"{result['device']}, {result['processors']} processors, JAX {result['jax']}, Python {result['python']}. "
         "Measured by `python -m benchmarks.gpu.measure OUT.json`, written by `python -m benchmarks.gpu OUT.json`; the "
-        "figures are in benchmarks/gpu/h200.json. Each part ran in a process of its own. The code had the trial of "
-        "raised pivots (below) in it, which acts only while chains anneal; it was switched off for the parts from "
-        "triples to a posterior and MovieLens 1M, and is taken out now.",
+        "figures are in benchmarks/gpu/h200.json. Each part ran in a process of its own, but not all on the same code. "
+        "In the parts on MovieLens 1M, small matrices, 1e8 observations and CUDA's graphs, compilation took about ten "
+        "seconds longer than now, and the part beside SMURFF is of older code.",
         "## A sweep with effects, 140,000 x 27,000, 2e7 observations, heavy-tailed degrees",
         table(
             ["rank", "GPU, ms", "asked, ms", "first sweeps, s", "peak memory, GB"],
@@ -40,13 +47,12 @@ def write(result):
         ),
         f"Eight chains of rank 16 as a batch: {sweeps['8 chains']['ms']:.1f} ms a sweep of all. The observations of "
         f"both sides take {sweeps['memory of observations, GB']:.2f} GB. First sweeps include compilation.",
-        "**The goal of 2 ms at rank 16 is missed.** Sums and draws of rows are two kernels in Pallas. Of a sweep on "
-        "one H200, their kernels took 3.1 ms (rows' sums 1.2, columns' sums 1.1, draws 0.8), about 550 small kernels "
-        "(R x R algebra in double precision, slice steps, effects) 1.2 ms, and waiting between them 0.8 ms. Taking the "
-        "products with 1 and t off the tensor cores, and fetching the next observations while the present ones are "
-        "multiplied, brought the sums of rows from 1.2 to 0.8 ms and of columns from 1.1 to 0.6 ms, which is in the "
-        "table; steps of 16 or 64 observations instead of 32, and two warps, did not help. If sums cost nothing, 2 ms "
-        "would still be out of reach: the small kernels would have to be one.",
+        f"**The goal of 2 ms at rank 16 is missed.** Of {parts['ms']:.1f} ms, the sums of rows and columns take "
+        f"{parts['sums']['ms']:.1f} and their draws {parts['draws']['ms']:.1f}, which are kernels in Pallas; "
+        f"{parts['others']['kernels']:.0f} small kernels (R x R algebra in double precision, effects, slice steps) "
+        f"take {parts['others']['ms']:.1f}, and waiting between kernels takes {parts['waiting']:.1f}. So sums and "
+        "draws alone are over the goal. With loops and branches in CUDA's graphs, not on the host "
+        f"(`XLA_FLAGS={GRAPHS}`), a sweep takes {result['graphs']['ms']:.1f} ms.",
         "The same beside SMURFF (BPMF, which has no effects) on all processors, in one run:",
         table(
             ["rank", "GPU, ms", "SMURFF over GPU", "our processors over GPU", "SMURFF over our processors"],
@@ -65,12 +71,11 @@ def write(result):
             ["part", *whole["runs"]],
             [[k, *(f"{run[k]:.1f}" for run in whole["runs"].values())] for k in whole["runs"]["again"]],
         ),
-        "To sort, arrange and upload takes 2.0 s where nothing is compiled (asked: 3). What the parts leave of the "
-        "total is reading the triples and judging convergence. Chains begin far from the posterior, and here the "
-        "first sweeps failed in single precision. So all sweeps ran in double precision, two and a half times as slow, "
-        "and both programs were compiled. To raise the pivots that rounding had lost while chains anneal was tried: "
-        "26.6, 14.9 and 9.0 s, but on MovieLens 1M 6 of 48 chains then missed the mode that all 48 find without it. It "
-        "was not kept.",
+        f"To sort, arrange and upload takes {ready:.1f} s where nothing is compiled (asked: 3). What the parts leave "
+        "of the total is reading the triples and judging convergence. Of the batches of sweeps, "
+        f"{whole['precisions'].get('float32', 0)} ran in single precision and "
+        f"{whole['precisions'].get('float64', 0)} in double, in which a sweep of 8 chains takes {slower:.1f} times as "
+        "long.",
         f"Of 2e7 observations on all processors: by column {host['by column, compiled']:.2f} s, by NumPy "
         f"{host['by column, NumPy']:.2f} s ({host['by column, NumPy'] / host['by column, compiled']:.0f} times as "
         "long); "
@@ -106,7 +111,11 @@ def write(result):
         f"expected); the largest by {ratings['difference']['largest']:.1f}. Where neither "
         f"engine has compiled anything, the GPU took {ratings['gpu']['seconds']:.0f} s and the processors "
         f"{ratings['cpu']['seconds']:.0f} s; again in the same process, the GPU took "
-        f"{ratings['gpu']['seconds again']:.1f} s.",
+        f"{ratings['gpu']['seconds again']:.1f} s. Of three fits by three seeds, "
+        f"{ratings['gpu']['precisions'].get('float32', 0)} batches of sweeps ran in single precision and "
+        f"{ratings['gpu']['precisions'].get('float64', 0)} in double. Their {len(spread)} chains have noise of sd "
+        f"{min(spread):.3f} to {max(spread):.3f}, those of the processors {min(beside):.3f} to {max(beside):.3f}: all "
+        "found the same mode.",
         "## First use",
         f"A small fit takes {first['nothing compiled']:.0f} s where nothing is compiled, and "
         f"{first['in a new process']:.0f} s in a new process, which finds what the first one kept "
@@ -120,6 +129,7 @@ def write(result):
 def write_devices(sweeps, large):
     """What travels between devices, counted, and how sweeps scale, reckoned."""
     counted = json.loads((HERE / "devices.json").read_text())
+    apart = json.loads((HERE / "hosts.json").read_text())
     lines = [
         [
             D, x["places"], x["rank"], *x["all-gather"], devices.gathered_bytes(x["places"], x["rank"]),
@@ -138,9 +148,9 @@ def write_devices(sweeps, large):
     text = [
         "## Several processes",
         "`python -m benchmarks.gpu.hosts`: two processes of two virtual devices each, joined by `jax.distributed`, "
-        "beside one process of four devices. Factors and effects were the same to the last bit, and variances of the "
-        "noise differed by 3e-17, in one run of two. The other gave "
-        "up: on two busy cores, one process did not answer the other within JAX's 30 seconds.",
+        "beside one process of four devices, on two busy cores. Factors and effects differ by at most "
+        f"{max(apart[name] for name in ('left', 'right', 'row', 'col')):.0e}, variances of the noise by "
+        f"{apart['eta2']:.0e}.",
         "## Many devices",
         "No machine with several GPUs was at hand. **Counted** is what the compiled program sends, on virtual devices "
         "(`python -m benchmarks.gpu devices`). **Measured** is the sweep on one GPU. Times on several are **reckoned** "
@@ -168,8 +178,8 @@ def write_devices(sweeps, large):
         f"{devices.ADAPTER / 1e9:.0f} GB/s an adapter and "
         f"{devices.ADAPTER_LATENCY * 1e6:.0f} µs. Machines have {devices.MACHINE} GPUs and "
         f"{devices.MACHINE} adapters, or "
-        f"one adapter in the last columns. A sweep has about {devices.collectives():.0f} collectives, most of them "
-        f"single numbers of slice steps ({devices.EVALUATIONS} evaluations each, a guess).",
+        f"one adapter in the last columns. A sweep has about {devices.collectives():.0f} collectives; a slice step, "
+        f"which evaluates all its points at once, has {devices.EVALUATIONS}.",
     ]
     for title, shape, rank, _, found in devices.tables(one):
         text += [f"### {shape[0]:,} x {shape[1]:,}, {title}, rank {rank}", table(head, found)]

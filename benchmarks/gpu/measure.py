@@ -2,11 +2,12 @@
 
     python -m benchmarks.gpu.measure OUT.json [part ...]     # then: python -m benchmarks.gpu OUT.json
 
-Parts: sweeps, posterior, large, ratings, small, first_use, peers (needs SMURFF), host. Each part runs in a process of
-its own, so that its peak of memory is its own; one that fails leaves its error in the results. `ratings` reads the file
-that MAXENTRY_ML1M names.
+Parts: sweeps, parts, graphs, precision, posterior, large, ratings, small, first_use, peers (needs SMURFF), host. Each
+part runs in a process of its own, so that its peak of memory is its own; one that fails leaves its error in the
+results. `ratings` reads the file that MAXENTRY_ML1M names.
 """
 
+import collections
 import json
 import os
 import subprocess
@@ -29,6 +30,7 @@ from maxentry.progress import track
 SHAPE = (140_000, 27_000)
 N = 20_000_000
 RANKS = (16, 32, 64)
+GRAPHS = "--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUBLASLT,CUDNN,CUSTOM_CALL,CONDITIONAL,WHILE"
 
 
 def heavy_tailed(n, shape=SHAPE, rank=8, seed=0):
@@ -56,6 +58,8 @@ BEGIN = time.monotonic()
 
 def start_run(data, rank, n_chains, observed):
     """Chains on the GPU, drawn from the prior."""
+    import jax
+
     from maxentry.gpu.device import Batch, Control, Run
 
     class Quiet:
@@ -66,7 +70,8 @@ def start_run(data, rank, n_chains, observed):
     generators = [np.random.default_rng(k) for k in range(n_chains)]
     states = [gibbs.init(data, rank, priors, g) for g in generators]
     batch = Batch(states, rank, gibbs.hyperparameters(priors), generators, [], list(range(n_chains)))
-    return Run(observed, batch, Control(threading.Event(), Quiet(), lambda places, n: None))
+    with jax.enable_x64(True):
+        return Run(observed, batch, Control(threading.Event(), Quiet(), lambda places, n: None))
 
 
 def time_sweeps(run, n):
@@ -123,6 +128,49 @@ def sweeps():
     first, ms = time_sweeps(start_run(data, 16, 8, observed), 8)
     result["8 chains"] = {"rank": 16, "first": first, "ms": ms, "memory": memory()}
     say("8 chains", result["8 chains"])
+    return result
+
+
+def parts():
+    """Where the milliseconds of a sweep go."""
+    from benchmarks.gpu.profile import profile_sweeps
+
+    from maxentry.gpu.device import Observed
+
+    i, j, y = heavy_tailed(N)
+    data = gibbs.prepare(Observations(SHAPE, i, j, y), True, GAUSSIAN, True, None)
+    run = start_run(data, 16, 1, Observed(data, os.cpu_count() or 1))
+    return profile_sweeps(run, time_sweeps(run, 32)[1])
+
+
+def graphs():
+    """`parts` of a process in which loops and branches are part of CUDA's graphs."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out.json"
+        words = [sys.executable, "-m", "benchmarks.gpu.measure", "part", str(out), "parts"]
+        subprocess.run(words, env=os.environ | {"XLA_FLAGS": GRAPHS}, check=True)
+        return json.loads(out.read_text())["parts"]
+
+
+def precision():
+    """Eight chains of rank 16: milliseconds of a sweep of all in single and in double precision."""
+    import jax
+
+    from maxentry.gpu.device import Observed, cast
+
+    i, j, y = heavy_tailed(N)
+    data = gibbs.prepare(Observations(SHAPE, i, j, y), True, GAUSSIAN, True, None)
+    observed = Observed(data, os.cpu_count() or 1)
+    result = {}
+    for real in (np.float32, np.float64):
+        with jax.enable_x64(True):
+            if real is not observed.real:
+                observed.go_on_in(real)
+            run = start_run(data, 16, 8, observed)
+            run.state = cast(run.state, real)
+        first, ms = time_sweeps(run, 8)
+        result[np.dtype(real).name] = {"first": first, "ms": ms, "repeated": run.repeats}
+        say(real.__name__, result)
     return result
 
 
@@ -227,6 +275,20 @@ def posterior():
     return first | {"runs": runs}
 
 
+def count_precisions():
+    """Count from now on how many batches of sweeps start in each precision."""
+    from maxentry.gpu import device
+
+    found, inner = collections.Counter(), device.Run._start
+
+    def start(self, *args):
+        found[np.dtype(self.observed.real).name] += 1
+        return inner(self, *args)
+
+    device.Run._start = start
+    return found
+
+
 def posterior_runs(n):
     """Print the seconds of the parts of n runs, one after the other in this process."""
     import jax
@@ -234,6 +296,7 @@ def posterior_runs(n):
     from maxentry.gpu import device
 
     parts: dict[str, float] = {}
+    precisions = count_precisions()
 
     def timed(owner, name, part):
         inner = getattr(owner, name)
@@ -269,7 +332,8 @@ def posterior_runs(n):
         found = maxentry.complete((i, j, y), engine="gpu", seed=0, **options)
         runs.append({"total": time.perf_counter() - begin, **parts})
     sd = float(np.sqrt(found.draws.eta2.mean()))
-    print(json.dumps({"observations": len(y), "noise sd": sd, "chains": len(found.chains), "runs": runs}))
+    result = {"observations": len(y), "noise sd": sd, "chains": len(found.chains), "precisions": precisions}
+    print(json.dumps(result | {"runs": runs}))
 
 
 def own_cache(folder):
@@ -310,19 +374,19 @@ def ratings():
     order = np.random.default_rng(0).permutation(values.size)
     test, train = np.split(order, [values.size // 10])
     plan = Sampling("population", chains=16, anneal=100, settle=100, draws=10, thin=10)
-    result, means = {}, {}
-    for name in ("gpu", "cpu", "gpu again"):
-        engine = name[:3]
+    result, means, precisions = {}, {}, count_precisions()
+
+    def fit(engine, seed):
         begin = time.perf_counter()
         found = maxentry.complete(
-            (rows[train], cols[train], values[train].astype(float)), shape=shape, rank=10, sampling=plan, seed=1,
+            (rows[train], cols[train], values[train].astype(float)), shape=shape, rank=10, sampling=plan, seed=seed,
             engine=engine, progress=False,
         )  # fmt: skip
-        took = time.perf_counter() - begin
-        if name == "gpu again":
-            result["gpu"]["seconds again"] = took
-            break
-        d, (i, j) = found.draws, (rows[test], cols[test])
+        return found.draws, time.perf_counter() - begin
+
+    for engine in ("gpu", "cpu"):
+        d, took = fit(engine, 1)
+        i, j = rows[test], cols[test]
         z = np.array(
             [
                 [
@@ -338,8 +402,14 @@ def ratings():
         result[engine] = {
             "seconds": took, "rmse": float(np.sqrt(np.mean(error**2))), "noise sd": float(np.sqrt(d.eta2.mean())),
             "coverage of 90%": float(np.mean(error < 1.6449 * sd)), "chains": len(d.left),
+            "noise sd by chain": np.sqrt(d.eta2.mean(axis=1)).tolist(),
         }  # fmt: skip
         say(engine, result[engine])
+    for seed in (2, 3):
+        d, took = fit("gpu", seed)
+        result["gpu"]["seconds again"] = took
+        result["gpu"]["noise sd by chain"] += np.sqrt(d.eta2.mean(axis=1)).tolist()
+    result["gpu"]["precisions"] = precisions
     by_chain = [m.mean(axis=0) - means["cpu"].mean(axis=0) for m in means.values()]
     error = np.sqrt(sum(m.var(axis=0, ddof=1) / len(m) for m in means.values()))
     t = by_chain[0] / error
@@ -404,7 +474,10 @@ def first_use():
     return times | {"kept, MB": kept}
 
 
-PARTS = {f.__name__: f for f in (sweeps, posterior, ratings, small, first_use, large, peers, host)}
+PARTS = {
+    f.__name__: f
+    for f in (sweeps, parts, graphs, precision, posterior, ratings, small, first_use, large, peers, host)
+}
 
 
 def main(out, *names):

@@ -156,3 +156,50 @@ def test_where_noise_is_tiny_the_sweeps_go_on_in_double_precision():
     ours, theirs = (fit(Y, sampling=plan, engine=where) for where in ("gpu", "cpu"))
     sds = [np.sqrt(np.median(p.draws.eta2)) for p in (ours, theirs)]
     assert 0.8 < sds[0] / sds[1] < 1.25
+
+
+def fail_in_single(monkeypatch, batches):
+    """Let these batches of sweeps fail in single precision; return all that is started: number, precision, states."""
+    from maxentry.gpu.device import Run
+
+    start, log = Run._start, []
+
+    def started(self, states, betas, plain):
+        end, real = start(self, states, betas, plain), np.dtype(self.observed.real).name
+        if real == "float32" and self.first // self.chunk in batches:
+            end = end._replace(scalars=end.scalars * np.nan)
+        log.append((self.first, real, states, end))
+        return end
+
+    monkeypatch.setattr(Run, "_start", started)
+    monkeypatch.setattr("maxentry.gpu.device.CHUNK", 4)
+    return log
+
+
+@pytest.mark.slow
+def test_sweeps_that_fail_in_single_precision_are_done_again_in_double_and_the_next_ones_in_single(
+    monkeypatch,
+):
+    """They start from the states before the failure, and the next ones from where they end."""
+    log = fail_in_single(monkeypatch, batches={1})
+    plan = Sampling("long", chains=2, anneal=8, settle=8, draws=2, thin=4)
+    found = fit(matrix(), rank=0, sampling=plan)
+    assert [(first, real[-2:]) for first, real, *_ in log] == [
+        (0, "32"), (4, "32"), (4, "64"), (8, "32"), (12, "32"), (16, "32"), (20, "32"),
+    ]  # fmt: skip
+    (_, _, before, failed), (_, _, again, end), (_, _, after, _) = log[1:4]
+    assert np.isnan(failed.scalars).all()
+    for a, b in ((before, again), (after, end)):  # in single and in double precision
+        np.testing.assert_array_equal(a.scalars, b.scalars)
+        assert (a.left.free.dtype, b.left.free.dtype) == (np.float32, np.float64)
+        np.testing.assert_array_equal(a.left.free, np.asarray(b.left.free, np.float32))
+    assert np.isfinite(found.draws.row).all()
+
+
+@pytest.mark.slow
+def test_after_three_failures_all_sweeps_are_in_double_precision(monkeypatch):
+    log = fail_in_single(monkeypatch, batches=range(100))
+    fit(matrix(), rank=0, sampling=Sampling("long", chains=2, anneal=8, settle=8, draws=2, thin=4))
+    assert [(first, real[-2:]) for first, real, *_ in log] == [
+        (0, "32"), (0, "64"), (4, "32"), (4, "64"), (8, "32"), (8, "64"), (12, "64"), (16, "64"), (20, "64"),
+    ]  # fmt: skip

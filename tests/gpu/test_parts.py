@@ -105,20 +105,57 @@ def test_the_kernel_draws_rows_as_the_library_does(R):
         (t * t).sum(1),
     )
     S = sums.Sums(*(jnp.asarray(x, jnp.float32) for x in parts))
-    e = rng.standard_normal(R)
-    change, z = (
-        jnp.asarray(3.0 * np.outer(e, e), jnp.float32),
-        jnp.asarray(rng.standard_normal((m, R + 2)), jnp.float32),
-    )
+    own = jnp.ones(R, jnp.float32).at[-1].set(3.0)
+    z = jnp.asarray(rng.standard_normal((m, R + 2)), jnp.float32)
     precision, sd = jnp.float32(0.7), jnp.float32(0.4)
-    twin = halves.draw_coefficients(S, precision, change, sd, z, False)
+    twin = halves.draw_coefficients(S, precision, own, sd, z, False)
     side = fused.padded_side(R)
     ff = jnp.pad(S.ff, ((0, 0), (0, side - R), (0, side - R)))
     last = jnp.stack([S.w, S.t, S.tt], axis=1)
     borders = jnp.stack([jnp.pad(x, ((0, 0), (0, side - x.shape[1]))) for x in (S.f, S.tf, last)], axis=1)
-    found = halves.draw_fused(S._replace(ff=ff, borders=borders), precision, change, sd, z)
+    found = halves.draw_fused(S._replace(ff=ff, borders=borders), precision, own, sd, z)
     for got, expected in zip(found, twin, strict=True):
         np.testing.assert_allclose(got, expected, rtol=2e-4, atol=2e-4)
+
+
+def draw_along(direction, growth, real):
+    """Coefficients of a row whose prior precision is I, but for `growth` along a direction; R = 6."""
+    rng = np.random.default_rng(7)
+    f, t = rng.standard_normal((1, 40, 6)), rng.standard_normal((1, 40))
+    parts = np.swapaxes(f, 1, 2) @ f, f.sum(1), (t[..., None] * f).sum(1), [40.0], t.sum(1), (t * t).sum(1)
+    S, z = (
+        sums.Sums(*(jnp.asarray(x, real) for x in parts)),
+        jnp.asarray(rng.standard_normal((1, 8)), real),
+    )
+    P = np.eye(6) + growth * np.outer(direction, direction) + 0.01 * np.asarray(S.ff[0], float)
+    if np.count_nonzero(direction) > 1:
+        return np.asarray(algebra.draw_rows(jnp.asarray(P[None], real), 0.01 * S.tf, z[:, :6], False))
+    own = jnp.asarray(1.0 + growth * direction**2, real)
+    return np.asarray(halves.draw_coefficients(S, real(0.01), own, real(0.0), z, False).g)
+
+
+def test_a_strength_that_grows_a_billionfold_is_safe_along_a_coordinate_and_nowhere_else():
+    """The first sweeps of large tables redraw strengths by so much. Components other than that must not feel it."""
+    last, slanted = np.eye(6)[-1], np.full(6, 6**-0.5)
+    right = draw_along(last, 1e9, np.float64)
+    np.testing.assert_allclose(draw_along(last, 1e9, np.float32), right, rtol=1e-4, atol=1e-7)
+    right, single = (draw_along(slanted, 1e9, real) for real in (np.float64, np.float32))
+    assert not np.allclose(single, right, rtol=0.1)  # NaN, or far off
+
+
+def test_the_component_that_is_redrawn_is_the_last_coordinate():
+    rng = np.random.default_rng(6)
+    B, m = rng.standard_normal((40, 5)), rng.standard_normal(5)
+    Q = B.T @ B
+    prior = halves.Prior(*map(jnp.asarray, (Q, Q + np.outer(m, m), m, B, 0.0)))
+    values, vectors = np.linalg.eigh(Q)
+    for uniform in (0.01, 0.5, 0.99):
+        C, inverse, e, found, k = map(np.asarray, halves.pick_component(uniform, prior, jnp.asarray(np.inf)))
+        np.testing.assert_allclose(C @ C.T, prior.whole, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(C @ inverse, np.eye(5), atol=1e-9)
+        np.testing.assert_allclose(found, values, rtol=1e-9)
+        np.testing.assert_allclose(abs(e @ vectors[:, k]), 1.0, rtol=1e-9)
+        np.testing.assert_allclose((inverse @ e)[:-1], 0.0, atol=1e-9)
 
 
 def test_a_frame_is_orthonormal_even_where_columns_are_almost_the_same():

@@ -1,5 +1,7 @@
 """Conjugate gradients with noise in the right-hand side: the draws of Cholesky, their law, fits with many features."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
@@ -13,8 +15,9 @@ from maxentry.model import link
 from maxentry.model.likelihood import GAUSSIAN
 from maxentry.model.link import PRIOR, Basis
 from maxentry.observations import Observations
-from maxentry.posterior import gibbs
+from maxentry.posterior import chains, gibbs
 from maxentry.posterior.schedule import Sampling
+from maxentry.progress import _NoProgress
 
 
 @pytest.fixture
@@ -75,6 +78,43 @@ def test_the_solver_is_bounded_where_the_ridge_vanishes(iterate):
     gradients.set_sides(work, np.ones((40, 2)), np.zeros(40), 2, False, 1e-300, np.random.default_rng(1))
     assert gradients.solve_blocks(np.zeros(1, np.int64), work, 1e-300) <= gradients.MOST_STEPS
     assert np.isfinite(work.X).all()
+
+
+def bumps(m, p):
+    """Neighbouring bumps along a line: features that are almost sums of others."""
+    return csr_array(np.exp(-(((np.linspace(0, 1, m)[:, None] - np.linspace(0, 1, p)) / 0.03) ** 2)))
+
+
+@pytest.mark.parametrize(("lam", "short"), [(1e-2, False), (1e-12, True)])
+def test_a_solver_that_stops_before_its_tolerance_is_counted(iterate, lam, short):
+    work = gradients.allocate(Basis(300, bumps(300, 250)).sparse, 2)
+    gradients.set_sides(work, np.ones((300, 2)), np.zeros(300), 2, False, lam, np.random.default_rng(1))
+    steps = gradients.solve_blocks(np.zeros(1, np.int64), work, lam)
+    assert (steps == gradients.MOST_STEPS) == short
+    assert work.solved.tolist() == [[1, short]]
+
+
+def test_chains_say_that_it_stopped_and_how_often(iterate):
+    with pytest.warns(UserWarning, match=r"stopped after 2,000 steps in 3 of 40 regressions"):
+        chains.warn_of_steps([(20, 1), (20, 2)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        chains.warn_of_steps([(20, 0), (20, 0)])
+        chains.warn_of_steps([])
+
+
+def test_a_fit_counts_its_regressions(iterate):
+    rng, shape = np.random.default_rng(9), (30, 12)
+    i, j = np.divmod(np.sort(rng.permutation(360)[:150]), 12)
+    places = Observations(shape, i, j, rng.standard_normal(150))
+    data = gibbs.prepare(places, True, GAUSSIAN, True, None, (Basis(30, fingerprints(30, 20, 1)), Basis(12)))
+    weak, sampling = (
+        gibbs.Priors.weak(shape, 2),
+        Sampling("long", chains=2, anneal=0, settle=3, draws=2, thin=2),
+    )
+    begun = chains.spawn_chains(np.random.SeedSequence(1), data, [2, 2], lambda _: weak)
+    run = chains.run_chains(begun, data, lambda _: weak, sampling, _NoProgress())
+    assert [chain.solved for chain in run.chains] == [(7, 0)] * 2  # a sweep has one of 2 (R + 1) = 6 sides
 
 
 @pytest.mark.parametrize("p", [3, 25])

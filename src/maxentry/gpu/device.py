@@ -31,6 +31,7 @@ from maxentry.posterior.schedule import sweep_work
 from maxentry.progress import Progress
 
 LEAST_SINGLE = 1e-4  # variance of the noise, in that of the data, down to which single precision is safe
+MOST_REPEATS = 2  # in double precision, after which chains go on in single
 CHUNK = 32  # sweeps between two checks of the stop flag, at most
 CHUNK_WORK = 4e11  # multiplications between two checks: about a tenth of a second
 MEMORY = 0.5  # share of a device's memory for the sums of a batch of chains
@@ -44,7 +45,7 @@ def keep_compiled() -> None:
 
 
 class Observed:
-    """The observations of a fit on the devices, in single precision or, once that is needed, in double."""
+    """The observations of a fit on the devices, in single precision or, where that is needed, in double."""
 
     def __init__(self, data: GibbsData, threads: int, devices: Sequence[Any] | None = None) -> None:
         keep_compiled()
@@ -87,9 +88,9 @@ class Observed:
 
         return lines(data.by_row, rows, cols), lines(data.by_col, cols, rows)
 
-    def to_double(self) -> None:
-        """Go on in double precision."""
-        self.real = np.float64
+    def go_on_in(self, real: type[np.floating]) -> None:
+        """Go on in another precision."""
+        self.real = real
         self.sides = self._upload()
 
 
@@ -146,6 +147,12 @@ class Control(NamedTuple):
     done: Callable[[Sequence[int], int], None]  # (places of chains, draws that are whole)
 
 
+def cast(state: State, real: type[np.floating]) -> State:
+    """The state in another precision; its scalars are always double."""
+    left, right, weights = jax.tree.map(lambda a: a.astype(real), (state.left, state.right, state.weights))
+    return State(left, right, state.scalars, weights)
+
+
 class Run:
     """A batch of chains on the devices."""
 
@@ -164,6 +171,8 @@ class Run:
         self.keys = random.wrap_key_data(observed.put(np.array(words)), impl="threefry2x32")
         self.coins = random.wrap_key_data(observed.put(shared), impl="threefry2x32")
         self.first = 0  # number of the next sweep
+        self.repeats = 0  # batches of sweeps that were done again in double precision
+        self.single = observed.real is np.float32  # whether to go on in single precision after one of them
         self.chunk = int(
             np.clip(CHUNK_WORK / (sweep_work(data.shape, self.setup.n_obs, R) * len(words)), 1, CHUNK)
         )
@@ -226,41 +235,44 @@ class Run:
         return True
 
     def _run(self, betas: Array, plain: bool, meanwhile: Callable[[], None] | None) -> None:
-        setup, observed = self.setup, self.observed
+        """Run some sweeps; those that are not finite in single precision are done again in double."""
+        observed, before = self.observed, self.state
+        self.state = self._start(before, betas, plain)
+        if meanwhile is not None:
+            meanwhile()
+        if not self._is_finite() and observed.real is np.float32:
+            observed.go_on_in(np.float64)
+            self.state = self._start(cast(before, np.float64), betas, plain)
+            self.repeats += 1
+        if not self._is_finite():
+            raise FloatingPointError
+        self.first += betas.size
+        real = self._choose_precision()
+        if real is not observed.real:
+            observed.go_on_in(real)
+            self.state = cast(self.state, real)
+
+    def _start(self, states: State, betas: Array, plain: bool) -> State:
+        """Start the sweeps of these betas on the devices."""
+        setup, observed, put = self.setup, self.observed, self.observed.put
         if plain:
             setup = setup._replace(aligned=False, ridge=RIDGE)
         padded, n = np.ones(CHUNK), betas.size
         padded[:n] = betas
-        before = self.state
-        for _ in range(2):
-            run = compile_sweeps(
-                setup._replace(real=np.dtype(observed.real).name, fused=observed.fused),
-                observed.devices,
-            )
-            put = observed.put
-            self.state = run(
-                before, *observed.sides, put(padded), put(np.int32(self.first)), put(np.int32(n)),
-                put(self.batch.hyper), self.keys, self.coins,
-            )  # fmt: skip
-            if meanwhile is not None:
-                meanwhile()
-                meanwhile = None
-            scalars = np.asarray(self.state.scalars)
-            fine = bool(np.isfinite(scalars).all())
-            if observed.real is np.float64 or (fine and scalars[:, ETA2].min() > LEAST_SINGLE):
-                break
-            observed.to_double()
-            if fine:
-                self.state = self._cast(self.state)
-                break
-            before = self._cast(before)
-        if not fine:
-            raise FloatingPointError
-        self.first += n
+        setup = setup._replace(real=np.dtype(observed.real).name, fused=observed.fused)
+        return compile_sweeps(setup, observed.devices)(
+            states, *observed.sides, put(padded), put(np.int32(self.first)), put(np.int32(n)),
+            put(self.batch.hyper), self.keys, self.coins,
+        )  # fmt: skip
 
-    def _cast(self, state: State) -> State:
-        double = jax.tree.map(lambda a: a.astype(np.float64), state)
-        return double  # type: ignore[no-any-return]
+    def _is_finite(self) -> bool:
+        return bool(np.isfinite(np.asarray(self.state.scalars)).all())
+
+    def _choose_precision(self) -> type[np.floating]:
+        """Single, unless sweeps in it failed too often, or the noise is tiny or has been."""
+        noise = np.asarray(self.state.scalars)[:, ETA2].min()
+        self.single = self.single and noise > LEAST_SINGLE and self.repeats <= MOST_REPEATS
+        return np.float32 if self.single else np.float64
 
     def sample(self, cold: Array, settle: Array, thin: int, plain: bool) -> None:
         """Anneal, settle, and store every thin-th state in the buffers."""

@@ -150,7 +150,7 @@ def _sum_line(
 
 
 def draw_lines(
-    ff: Array, borders: Array, z: Array, last: Array, change: Array, precision: Array, sd: Array
+    ff: Array, borders: Array, z: Array, last: Array, own: Array, precision: Array, sd: Array
 ) -> tuple[Array, Array]:
     """Draw each row's coefficients g, (m, side), as `halves.draw_coefficients` says.
 
@@ -161,12 +161,12 @@ def draw_lines(
     shape = jax.ShapeDtypeStruct((m, side), z.dtype)
     scale = jnp.stack([precision, sd])
     call = pl.pallas_call(_draw_line, out_shape=(shape, shape), grid=(m,), **_options(DRAW_WARPS))
-    found: tuple[Array, Array] = call(ff, borders, z, last, change, scale)
+    found: tuple[Array, Array] = call(ff, borders, z, last, own, scale)
     return found
 
 
 def _draw_line(
-    ff: Any, borders: Any, z: Any, last: Any, change: Any, scale: Any, out_g: Any, out_sums: Any
+    ff: Any, borders: Any, z: Any, last: Any, own: Any, scale: Any, out_g: Any, out_sums: Any
 ) -> None:
     line, side = pl.program_id(0), z.shape[1]
     n = min(side, TILE)
@@ -180,8 +180,8 @@ def _draw_line(
     P: dict[tuple[int, int], Array] = {}
     for i in range(len(parts)):
         for j in range(i + 1):
-            tile = precision * ff[line, parts[i], parts[j]] + change[parts[i], parts[j]]
-            P[i, j] = tile + jnp.where((row == col) & (i == j), 1.0, 0.0) - ell[i][:, None] * ell[j][None, :]
+            tile = precision * ff[line, parts[i], parts[j]] - ell[i][:, None] * ell[j][None, :]
+            P[i, j] = tile + jnp.where(row == col, own[parts[i]][:, None], 0.0) if i == j else tile
     v = [precision * b - e * y for b, e in zip(tf, ell, strict=True)]
     for j in range(len(parts)):
         below = range(j + 1, len(parts))

@@ -91,43 +91,69 @@ class Drawn(NamedTuple):
 def log_marginal(
     log_tau2: Array, n: Array, s2: Array, shape: Array | float, scale: Array | float, total: Total
 ) -> Array:
-    """log p(log tau2 | y) up to a constant, the effects integrated out; n and s2 have the precision in them."""
+    """log p(log tau2 | y) of each of some values, up to a constant, the effects integrated out.
+
+    n and s2 have the precision in them.
+    """
     tau2 = jnp.exp(log_tau2)
-    d = 1.0 + n * tau2
-    return -shape * log_tau2 - scale / tau2 + 0.5 * total(jnp.sum(tau2 * s2 / d - jnp.log(d)))
-
-
-class Strength(NamedTuple):
-    """A change of one eigenvalue of the prior precision: Q + change * e e'."""
-
-    change: Array
-    e: Array  # (R,)
+    d = 1.0 + n * tau2[:, None]
+    sums = total(jnp.sum(tau2[:, None] * s2 / d - jnp.log(d), axis=1))
+    return -shape * log_tau2 - scale / tau2 + 0.5 * sums
 
 
 class Prior(NamedTuple):
     """The prior of the rows of a side, in double precision."""
 
     Q: Array  # (R, R) precision of the factors, without the part of aligned effects
+    whole: Array  # (R, R) with it
     m: Array  # (R,) slope of the aligned effects
-    C: Array  # (R, R) the lower factor of the precision with that part; f'g = (C^-1 f)'(C'g)
     A: Array  # (m, R) this side's factors in the new gauge
     ridge: Array
 
 
-def redraw_strength(
-    uniform: Array, slices: Array, prior: Prior, S: Sums, free: Array, precision: Array, s2: Array, sigma2: Array,
-    there: Array, setup: Setup,
-) -> Strength:  # fmt: skip
-    """Draw an eigenvalue of L, Q = L + I / sigma2, given y with the rows' parts along its eigenvector integrated out.
+class Frame(NamedTuple):
+    """Coordinates of rows in which their prior is N(0, I), and the component whose strength is redrawn, if any."""
 
-    S: sums with the features C^-1 f. The weaker a component, the more often it is chosen.
+    C: Array  # (R, R) with C C' = whole; f'g = (C^-1 f)'(C'g)
+    inverse: Array
+    e: Array  # (R,) eigenvector of the component: C^-1 e is along the last coordinate
+    values: Array  # (R,) eigenvalues of L = Q - I / sigma2
+    k: Array  # of the component
+
+
+def plain_frame(prior: Prior) -> Frame:
+    """The frame where no strength is redrawn."""
+    C, nothing = cholesky(prior.whole), jnp.zeros_like(prior.m)
+    return Frame(
+        C, solve_triangular(C, jnp.eye(len(C)), lower=True), nothing, nothing, jnp.zeros((), jnp.int32)
+    )
+
+
+def pick_component(uniform: Array, prior: Prior, sigma2: Array) -> Frame:
+    """Pick an eigenvalue of L, the weaker its component, the more often; its eigenvector is last in the frame.
+
+    So a new value changes one number on the diagonal of the rows' precision. Along any other direction, one that
+    grows a millionfold, as in the first sweeps, would drown the prior of all coordinates in single precision.
     """
-    R, aligned, (Q, m, C, A, ridge) = setup.R, setup.aligned, prior
-    values, vectors = jnp.linalg.eigh(Q)
+    values, W = jnp.linalg.eigh(prior.Q)
     values = values - 1.0 / sigma2
     k = draw_place(uniform, jnp.maximum(values, 0.0))
-    e, old = vectors[:, k], values[k]
-    u = C.T @ e
+    e, last = W[:, k], W[:, -1]
+    W = W.at[:, k].set(last).at[:, -1].set(e)
+    K = cholesky(W.T @ prior.whole @ W)
+    return Frame(W @ K, solve_triangular(K, W.T, lower=True), e, values, k)
+
+
+def redraw_strength(
+    slices: Array, prior: Prior, frame: Frame, S: Sums, free: Array, precision: Array, s2: Array, sigma2: Array,
+    there: Array, setup: Setup,
+) -> Array:  # fmt: skip
+    """Draw eigenvalue k of L given y with the rows' parts along its eigenvector integrated out; return its change.
+
+    S: sums with the features C^-1 f.
+    """
+    R, aligned, (_, _, m, A, ridge), (C, _, e, values, k) = setup.R, setup.aligned, prior, frame
+    old, u = values[k], C.T @ e
     v = jnp.pad(u, (0, S.f.shape[1] - R)).astype(S.f.dtype)
     Su = jnp.einsum("mab,a->mb", S.ff, v, precision="highest").astype(double)[:, :R]
     f, tf = (jnp.matmul(x, v, precision="highest").astype(double) for x in (S.f, S.tf))
@@ -143,11 +169,12 @@ def redraw_strength(
 
     def log_density(x: Array) -> Array:
         tau2 = jnp.exp(x)
-        between = jnp.sum(jnp.log(jnp.abs(1.0 - tau2 * others))) - jnp.log(1.0 + tau2 * jnp.sum(others))
+        between = jnp.sum(jnp.log(jnp.abs(1.0 - tau2[:, None] * others)), axis=1)
+        between -= jnp.log(1.0 + tau2 * jnp.sum(others))
         return between + log_marginal(x, n, s**2, -0.5 * (1 + int(aligned)), 0.5 * ridge, setup.total)
 
     new = jnp.exp(-slice_step(slices, -jnp.log(jnp.maximum(old, 1e-300)), log_density))
-    return Strength(jnp.where(old > 0.0, new - old, 0.0), e)
+    return jnp.where(old > 0.0, new - old, 0.0)
 
 
 def draw_prior(
@@ -166,7 +193,7 @@ def draw_prior(
     if setup.aligned:
         m = solve_slope(G, T.T @ gram(this.factors, this.aligned[:, None], total)[:, 0])
         whole = Q + jnp.outer(m, m) / scalars[SIDES[which][1]]
-    return Prior(Q, m, cholesky(whole), this.factors.astype(double) @ T, ridge)
+    return Prior(Q, whole, m, this.factors.astype(double) @ T, ridge)
 
 
 def half_sweep(
@@ -180,35 +207,35 @@ def half_sweep(
     """
     R, effects, real = setup.R, setup.effects, jnp.dtype(setup.real)
     precision, there = beta / scalars[ETA2], lines.ids < setup.shape[which]
-    m, inverse, F, change = (
-        jnp.zeros(0),
-        jnp.zeros((0, 0)),
-        jnp.zeros((len(other.free), 0)),
-        jnp.zeros((R, R)),
-    )
+    coin, own = chances.coin[1 + which], jnp.ones(R)
+    m, inverse, F = jnp.zeros(0), jnp.zeros((0, 0)), jnp.zeros((len(other.free), 0))
     if R:
         V, T = orthonormalise(other.factors, setup.total)
         other = other._replace(factors=V.astype(real))
         prior = draw_prior(which, this, V, T, scalars, beta, chances, setup)
-        m, inverse = prior.m, solve_triangular(prior.C, jnp.eye(R), lower=True)
+        frame = lax.cond(
+            coin,
+            lambda: pick_component(chances.pick[which], prior, scalars[SIGMA2]),
+            lambda: plain_frame(prior),
+        )
+        m, inverse = prior.m, frame.inverse
         F = jnp.matmul(V + m, inverse.T, precision="highest")
     table = make_table(F, other, scalars, setup)
     S = row_sums(lines, table, weights if setup.student else None, setup.chains)
     if R:
-        strength = lax.cond(
-            chances.coin[1 + which],
+        moved = lax.cond(
+            coin,
             lambda: redraw_strength(
-                chances.pick[which], chances.slices[which], prior, S, this.free, precision, scalars[SIDES[which][1]],
+                chances.slices[which], prior, frame, S, this.free, precision, scalars[SIDES[which][1]],
                 scalars[SIGMA2], there, setup,
             ),
-            lambda: Strength(jnp.zeros(()), jnp.zeros(R)),
+            lambda: jnp.zeros(()),
         )  # fmt: skip
-        u = inverse @ strength.e
-        change = strength.change * jnp.outer(u, u)
+        own = own.at[-1].add(moved * jnp.sum((inverse @ frame.e) ** 2))
     z = row_normals(chances.keys[which], lines.ids, R + 2, real)
     sd = jnp.sqrt(scalars[SIDES[which][0]]).astype(real) if effects else jnp.zeros((), real)
     draw = draw_fused if setup.fused else partial(draw_coefficients, blocks=setup.blocks)
-    drawn = draw(S, precision.astype(real), change.astype(real), sd, z)
+    drawn = draw(S, precision.astype(real), own.astype(real), sd, z)
     g, free = jnp.where(there[:, None], drawn.g, 0.0), jnp.where(there, drawn.free, 0.0)
     factors = jnp.matmul(g, inverse.astype(real), precision="highest")
     aligned = jnp.matmul(factors, m.astype(real), precision="highest")
@@ -226,17 +253,17 @@ class Coefficients(NamedTuple):
 
 
 def draw_coefficients(
-    S: Sums, precision: Array, change: Array, sd: Array, z: Array, blocks: bool
+    S: Sums, precision: Array, own: Array, sd: Array, z: Array, blocks: bool
 ) -> Coefficients:
     """Draw the coefficients g of every row and its free effect, of standard deviation `sd` a priori (0: none).
 
-    The prior precision of g is I + change. The effect is eliminated first: with its factor d = 1 + precision sd^2 w,
+    own: the prior precision of g, a diagonal. The effect is eliminated first: with its factor d = 1 + precision sd^2 w,
     what is left for g is P - l l' with l = precision sd f / sqrt(d), and the effect follows from g.
     """
     R = S.f.shape[1]
     root = jnp.sqrt(1.0 + precision * sd * sd * S.w)
     ell, y = precision * sd * S.f / root[:, None], precision * sd * S.t / root
-    P = jnp.eye(R, dtype=change.dtype) + change + precision * S.ff - ell[:, :, None] * ell[:, None, :]
+    P = jnp.diag(own) + precision * S.ff - ell[:, :, None] * ell[:, None, :]
     g = draw_rows(P, precision * S.tf - ell * y[:, None], z[:, :R], blocks)
     free = sd * (y + z[:, R] - jnp.sum(ell * g, axis=1)) / root
     squares = jnp.sum(jnp.einsum("mab,mb->ma", S.ff, g, precision="highest").astype(double) * g, axis=1)
@@ -244,13 +271,13 @@ def draw_coefficients(
     return Coefficients(g, free, squares, f_g, tf_g)
 
 
-def draw_fused(S: Sums, precision: Array, change: Array, sd: Array, z: Array) -> Coefficients:
+def draw_fused(S: Sums, precision: Array, own: Array, sd: Array, z: Array) -> Coefficients:
     """The same by the kernel for GPUs."""
     assert S.borders is not None
-    R, side = change.shape[0], S.ff.shape[1]
+    R, side = own.shape[0], S.ff.shape[1]
     wide = jnp.pad(z[:, :R], ((0, 0), (0, side - R)))
-    change = jnp.pad(change, ((0, side - R), (0, side - R)))
-    g, sums = draw_lines(S.ff, S.borders, wide, z[:, R], change, precision, sd)
+    own = jnp.pad(own, (0, side - R), constant_values=1.0)
+    g, sums = draw_lines(S.ff, S.borders, wide, z[:, R], own, precision, sd)
     return Coefficients(g[:, :R], *(sums[:, k] for k in range(4)))
 
 

@@ -44,13 +44,18 @@ class Sparse(NamedTuple):
     D: Array  # (blocks, p, 8) directions
     A: Array  # (blocks, p, 8) their images
     Y: Array  # (blocks, m, 8)
+    solved: NDArray[
+        np.int64
+    ]  # (blocks, 2) how often a block was solved, and how often it stopped before its tolerance
 
 
 def allocate(features: tuple[Any, ...], K: int) -> Sparse:
     """Arrays to work in beside the first eight, for K coefficients of a row."""
     m, p, blocks = features[0].size - 1, features[3].size - 1, -(-2 * K // LANES)
     of_features = (np.empty((blocks, p, LANES)) for _ in range(4))
-    return Sparse._make((*features, *of_features, np.empty((blocks, m, LANES))))
+    return Sparse._make(
+        (*features, *of_features, np.empty((blocks, m, LANES)), np.zeros((blocks, 2), np.int64))
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -114,6 +119,7 @@ def solve_block(F: Sparse, lam: float, b: int) -> int:
         store(X, k * LANES, zero)
     store(size, 0, total)
     first[:] = size
+    F.solved[b, 0] += 1
     for n in range(MOST_STEPS):
         if (size <= TOLERANCE * TOLERANCE * first).all():
             return n
@@ -144,6 +150,7 @@ def solve_block(F: Sparse, lam: float, b: int) -> int:
         for k in range(p):
             at = k * LANES
             store(D, at, fma(beta, load(D, at), multiply(broadcast(scale[k]), load(B, at))))
+    F.solved[b, 1] += 1
     return MOST_STEPS
 
 

@@ -11,6 +11,7 @@ run keeps the draws of every chain so far. With `workers=`, chains run on a Dask
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
@@ -25,6 +26,7 @@ from maxentry._types import Array
 from maxentry.engines.cluster import Workers, is_cancelled
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
+from maxentry.kernels.gradients import MOST_STEPS
 from maxentry.kernels.link import RHO, run_linked_sweeps
 from maxentry.labels import place
 from maxentry.model.likelihood import GAUSSIAN, Likelihood, Noise
@@ -160,6 +162,10 @@ class Chain(NamedTuple):
     rank: int
     state: GibbsState
     stream: dict[str, Any]  # the state of the bit generator, plain numbers
+    solved: tuple[int, int] = (
+        0,
+        0,
+    )  # regressions of its last run by conjugate gradients, and those that fell short
 
     def generator(self) -> np.random.Generator:
         """The chain's random generator, where it stopped."""
@@ -278,11 +284,22 @@ def run_chains(
         raise ParameterError(
             "the priors and the values must be of like size for double precision; rescale one of them"
         ) from None
+    warn_of_steps([end.solved for end in ends if end])
     last = tuple(end or chain for end, chain in zip(ends, chains, strict=True))
     run = ChainRun(last, buffers, tuple(range(len(chains))), interrupted, draw_store)
     if not interrupted:
         return run
     return _salvage_draws(run, [n if end else 0 for n, end in zip(done, ends, strict=True)])
+
+
+def warn_of_steps(solved: Sequence[tuple[int, int]]) -> None:
+    """Say that conjugate gradients fell short of their tolerance, where they did in any chain."""
+    regressions, short = (sum(counts) for counts in zip((0, 0), *solved, strict=True))
+    if short:
+        which = f"in {short:,} of {regressions:,} regressions, short of their tolerance"
+        advice = "draws are not exact; leave out features that are almost sums of others"
+        steps = f"conjugate gradients for features stopped after {MOST_STEPS:,} steps"
+        warnings.warn(f"{steps} {which}: {advice}", stacklevel=3)
 
 
 class ChainJob(NamedTuple):
@@ -456,7 +473,7 @@ def _run_chain(
         else:
             state = run_with_observer(sweeps, state, here, sampling.thin, observer)
         report(n * sampling.thin, start + n)
-    return Chain(rank, state, dict(rng.bit_generator.state))
+    return Chain(rank, state, dict(rng.bit_generator.state), workspace.solved)
 
 
 def _stretches(data: GibbsData) -> bool:

@@ -409,6 +409,12 @@ class Workspace(NamedTuple):
         """Whether effects have a part in the spaces of X: those of high rank leave none."""
         return self.effects and 0 < 2 * self.rank < min(self.left.free.size, self.right.free.size)
 
+    @property
+    def solved(self) -> tuple[int, int]:
+        """How many ridge regressions conjugate gradients solved, and how many they left short of their tolerance."""
+        counts = sum((link.sparse.solved.sum(axis=0) for link in self.links or ()), np.zeros(2, np.int64))
+        return int(counts[0]), int(counts[1])
+
     @classmethod
     def allocate(cls, data: GibbsData, rank: int) -> Workspace:
         """Arrays for chains of that rank."""
