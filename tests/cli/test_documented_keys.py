@@ -34,7 +34,8 @@ DOCUMENTS = {
     ("complete", "yields.csv", "--rank", 1): "shape n_observed at_limit kind levels rank "
     "rank_weights noise_sd transform scales converged "
     "advice interrupted entries",
-    ("complete", "yields.csv", "--rank", 1, "--check"): "n of error usual level inside low high",
+    ("complete", "yields.csv", "--rank", 1, "--check"): "n n_entries of error usual level inside low high "
+    "side converged advice interrupted",
     ("design", "3x3", 3): "shape n entries",
     ("version",): "version packages",
 }  # fmt: skip

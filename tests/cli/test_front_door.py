@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.run import answer, good, refused, run
+
+from maxentry import Campaign
+from maxentry.cli.output import ExitCode
+from maxentry.summary import held_out
 
 
 def test_labels_are_added_from_files() -> None:
@@ -149,6 +155,12 @@ def test_a_scale_that_seems_to_have_ends_is_pointed_to_limits() -> None:
     assert "beyond 0 to 100; if the scale ends there, say maxentry set --limits 0,100.\n" in shown
     shown = good("complete", "y.csv", "--rank", "0", "--seed", "1").stderr
     assert "beyond 0 to 100; if the scale ends there, say --limits 0,100.\n" in shown
+    other = ("--storage", "o{th}er lab.db")
+    good("new", "first", "--shape", "3x2", *other)
+    new = good("new", "open", "--from", "y.csv", "--seed", "1", "--rank", "0", *other)
+    assert "maxentry set --limits 0,100 --storage 'o{th}er lab.db' --campaign open\n" in new.stderr
+    shown = good("posterior", "-c", "open", *other).stderr
+    assert "say maxentry set --storage 'o{th}er lab.db' --campaign open --limits 0,100.\n" in shown
     for more in (("--limits", "0,100"), ("--transform", "logit(-5, 105)")):
         assert (
             "if the scale ends" not in good("complete", "y.csv", "--rank", "0", "--seed", "1", *more).stderr
@@ -249,6 +261,10 @@ def test_a_colon_without_a_sheet_after_a_file() -> None:
     said = refused("new", "lab", "--from", "y.csv:")
     assert said.startswith("y.csv: does not exist, but y.csv does: leave out what follows it")
     assert "--sheet May" in refused("new", "lab", "--from", "y.csv:May")
+    good("new", "lab", "--from", "y.csv", "--seed", "1", "--rank", "0")
+    plain = "y.csv:May does not exist, but y.csv does: leave out what follows it."
+    assert refused("set", "--costs", "y.csv:May") == plain
+    assert refused("complete", "y.csv", "--entries", "y.csv:May") == plain
 
 
 def test_costs_on_plates_are_rounded() -> None:
@@ -289,9 +305,40 @@ def test_values_are_held_out_and_predicted() -> None:
     assert "lie inside their 90% intervals" in said.stderr
     assert answer("complete", "y.csv", "--check", "--rank", "0", "--seed", "1")["n"] == 4
     assert "got both" in refused("complete", "y.csv", "--check", "-o", "x.csv", code=2)
+    for more in (("--what", "sd"), ("--long",), ("--wide",), ("--measured",), ("--verbose",)):
+        said = refused("complete", "y.csv", "--check", *more, code=2)
+        assert f"expected --check or {more[0]}, got both: it makes no table." in said
 
 
-def test_chosen_entries_are_predicted_in_their_order() -> None:
+def test_a_check_that_was_interrupted_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from maxentry.posterior import complete as module
+
+    whole = module.complete
+
+    def cut_short(*args: Any, **options: Any) -> Any:
+        posterior = whole(*args, **options)
+        posterior.interrupted = True
+        return posterior
+
+    monkeypatch.setattr(module, "complete", cut_short)
+    Path("y.csv").write_text(ENDS)
+    words = ("complete", "y.csv", "--check", "--rank", "0", "--seed", "1")
+    said = run(*words)
+    assert said.exit_code == ExitCode.INTERRUPTED
+    assert said.stderr.endswith("Interrupted: this is of what had been drawn by then.\n")
+    assert json.loads(run(*words, "--json").stdout)["interrupted"] is True
+
+
+def test_a_check_by_a_fit_that_has_not_converged_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = held_out.HeldOut(40, 40, 99, 1.0, 2.0, 0.9, 0.9, 0.8, 1.0, None, False, 'try effort="thorough"')
+    monkeypatch.setattr(held_out, "check_held_out", lambda *_: found)
+    Path("y.csv").write_text(ENDS)
+    said = good("complete", "y.csv", "--check")
+    assert said.stderr.endswith("The fit has not converged: try --effort thorough\n")
+    assert answer("complete", "y.csv", "--check")["converged"] is False
+
+
+def test_chosen_entries_are_predicted_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("y.csv").write_text(ENDS)
     Path("wanted.csv").write_text("ligand,substrate\nE,S2\nA,S1\nA,S3\n")
     words = ("--rank", "0", "--seed", "1", "--entries", "wanted.csv")
@@ -309,5 +356,23 @@ def test_chosen_entries_are_predicted_in_their_order() -> None:
     said = refused("complete", "y.csv", *words)
     assert said.startswith("wanted.csv, line 3: expected known column labels, got 'S9'")
     assert said.endswith("are known where the table names them, also with empty cells.")
+    with monkeypatch.context() as no_fit:
+        no_fit.setattr(Campaign, "posterior", lambda _: pytest.fail("a list with a typo costs a fit"))
+        assert refused("posterior", "--entries", "wanted.csv").endswith("add-rows and add-cols add new ones.")
     Path("wanted.csv").write_text("row\nE\n")
     assert refused("complete", "y.csv", *words) == "wanted.csv: expected the columns row and col, got row."
+    Path("wanted.csv").write_text("row,col\n")
+    assert refused("complete", "y.csv", *words) == "wanted.csv: expected entries, got none."
+    for text in ("E,S2\nA,S1\n", "E,S2\n", "E,S9\nA,S1\n"):
+        Path("wanted.csv").write_text(text)
+        said = refused("complete", "y.csv", *words)
+        first = text.splitlines()[0]
+        assert said == (
+            f"wanted.csv: expected a line of names first, got an entry: {first}. Put the line row,col before it."
+        )
+    Path("wanted.csv").write_text("row,col\nE,S2\n")
+    good("complete", "y.csv", *words, "--long")
+    for command in (("complete", "y.csv", "--rank", "0"), ("posterior",)):
+        for more in (("--what", "sd"), ("--wide",)):
+            said = refused(*command, "--entries", "wanted.csv", *more, code=2)
+            assert f"expected --entries or {more[0]}, got both" in said

@@ -676,6 +676,13 @@ SHARED = [
         "summary/test_held_out.py",
     ),
     Mistake(
+        "summary/places.py",
+        "law = law._replace(var=var + error[some] ** 2)",
+        "law = law._replace(var=var)",
+        "standard errors of values are not noise besides",
+        "summary/test_held_out.py",
+    ),
+    Mistake(
         "posterior/intervals.py",
         "return np.asarray(shown + BEYOND * (y - shown))",
         "return np.asarray(shown)",

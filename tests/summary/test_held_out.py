@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from maxentry import complete
 from maxentry.errors import DataError
@@ -59,7 +60,12 @@ def test_errors_and_shares_are_those_of_the_values_held_out() -> None:
     predicted = posterior.predict(i, j, 0.8, measured=True)
     assert found.error == pytest.approx(np.sqrt(np.mean((y - predicted.mean) ** 2)))
     assert found.usual == pytest.approx(np.sqrt(np.mean((y - rest.values.mean()) ** 2)))
-    assert found.inside == np.mean((y >= predicted.low) & (y <= predicted.high))
+    X = posterior.belief.at(i, j)
+    place = stats.norm.cdf(y, X, np.sqrt(posterior.belief.noise_var)[:, None]).mean(0)
+    assert found.inside == np.mean(np.abs(2 * place - 1) <= 0.8)
+    assert (found.low, found.high) == held_out.chance_range(int(held.sum()), 0.8)
+    assert found.converged is bool(posterior.diagnostics.converged)
+    assert found.side is None
     assert found.error < 0.3 * found.usual
     values = np.random.default_rng(1).permutation(data.values)  # the control: nothing to be learned
     other = check_held_out(Observations.of((data.rows, data.cols, values), shape=data.shape), fit, seed=3)
@@ -82,18 +88,107 @@ def test_yes_and_no_and_grades_are_counted(kind: Any) -> None:
 
 
 def test_sentences_judge_intervals_by_chance() -> None:
-    right = HeldOut(14, 96, 5.2, 18.3, 0.9, 12 / 14, 11 / 14, 1.0).sentences()
+    right = HeldOut(14, 14, 96, 5.2, 18.3, 0.9, 12 / 14, 11 / 14, 1.0).sentences()
     assert right[0].startswith("Held out 14 values of 96, chosen at random")
     assert right[0].endswith("These are few: another choice would give other figures.")
     assert right[1] == "Typical error 5.2 (root mean square); with the mean for all, 18.3."
     assert right[2] == "86% lie inside their 90% intervals; 79% to 100% would if intervals are right."
-    many = HeldOut(10_000, 100_000, 5.2, 18.3, 0.9, 0.915, 0.895, 0.9049).sentences()
+    many = HeldOut(10_000, 10_000, 100_000, 5.2, 18.3, 0.9, 0.915, 0.895, 0.9049).sentences()
     assert many[2] == "92% lie inside their 90% intervals; 90% would if intervals are right."
-    narrow = HeldOut(100, 1000, 5.2, 18.3, 0.9, 0.7, 0.85, 0.95).sentences()
+    narrow = HeldOut(100, 100, 1000, 5.2, 18.3, 0.9, 0.7, 0.85, 0.95).sentences()
     assert "few" not in narrow[0]
     assert narrow[2].endswith("right. Intervals are too narrow.")
-    wide = HeldOut(100, 1000, 5.2, 18.3, 0.9, 1.0, 0.85, 0.95).sentences()
+    wide = HeldOut(100, 100, 1000, 5.2, 18.3, 0.9, 1.0, 0.85, 0.95).sentences()
     assert wide[2].endswith("right. Intervals are wider than they need be.")
+
+
+def test_sentences_of_one_value_and_of_replicates() -> None:
+    one = HeldOut(1, 1, 5, 0.25, 1.5, 0.9, 1.0, 0.0, 1.0, side="columns").sentences()
+    assert one == [
+        "Held out 1 value of 5, chosen at random, and predicted it from the rest. "
+        "This is one: another choice would give other figures.",
+        "Error 0.25; with the mean for all, 1.5. Errors are in units of the columns' scales.",
+        "It lies inside its 90% interval.",
+    ]
+    outside = HeldOut(1, 1, 5, 0.25, 1.5, 0.9, 0.0, 0.0, 1.0).sentences()[2]
+    assert outside == "It lies outside its 90% interval."
+    assert HeldOut(1, 1, 5, 1.0, 0.0, 0.9).sentences()[1] == "The prediction is wrong."
+    assert HeldOut(1, 1, 5, 0.0, 0.0, 0.9).sentences()[1] == "The prediction is right."
+    many = HeldOut(90, 30, 900, 1.0, 2.0, 0.9, 0.9, 0.8, 1.0).sentences()[0]
+    assert many.startswith(
+        "Held out 90 values of 900, all those of 30 entries, chosen at random, and predicted"
+    )
+    assert "These are few" in many
+
+
+def test_standard_errors_widen_intervals() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 1)) + rng.normal(size=(1, 30))
+    se = np.where(rng.random(X.shape) < 0.5, 0.1, 1.5)
+    i, j = (x.ravel() for x in np.indices(X.shape))
+    Y = (X + se * rng.normal(size=X.shape)).ravel()
+    data = Observations(X.shape, i, j, Y, se=se.ravel())
+    found = check_held_out(data, lambda rest: complete(rest, 0, seed=1, progress=False), seed=1)
+    assert found.inside is not None
+    assert "Intervals are" not in found.sentences()[2]
+    assert found.inside > 0.8
+
+
+def test_the_mass_at_an_end_of_the_scale_is_inside_in_part() -> None:
+    rng = np.random.default_rng(3)
+    Y = rng.normal(size=(60, 1)) + rng.normal(size=(1, 30)) + rng.normal(size=(60, 30))
+    data = Observations.of(np.clip(Y, -0.5, 0.5))
+    seen = []
+
+    def fit(rest: Observations) -> Any:
+        seen.append(complete(rest, 0, limits=(-0.5, 0.5), seed=1, progress=False))
+        return seen[-1]
+
+    found = check_held_out(data, fit, seed=1)
+    low, high = held_out.chance_range(found.n, 0.9)
+    assert low <= found.inside <= high
+    held = choose_held_out(data, np.random.default_rng(1))
+    y, shown = data.values[held], seen[0].predict(data.rows[held], data.cols[held], 0.9, measured=True)
+    whole = np.mean((y >= shown.low) & (y <= shown.high))  # the control: a whole end is inside
+    assert whole > high
+
+
+def test_values_of_one_entry_count_once() -> None:
+    rng = np.random.default_rng(2)
+    i, j = (np.repeat(x.ravel(), 4) for x in np.indices((20, 10)))
+    data = Observations((20, 10), i, j, rng.normal(size=i.size))
+    found = check_held_out(data, lambda rest: complete(rest, 0, seed=1, progress=False), seed=1)
+    assert (found.n, found.n_entries) == (80, 20)
+    assert (found.low, found.high) == held_out.chance_range(20, 0.9)
+
+
+def test_columns_in_other_units_do_not_rule_and_limits_are_no_values() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(40, 1)) + 0.3 * rng.normal(size=(40, 6))
+    X[:, 0] *= 1e6
+    data = Observations.of(X)
+    seen = []
+
+    def fit(rest: Observations) -> Any:
+        seen.append((rest, complete(rest, 0, scale="auto", seed=1, progress=False)))
+        return seen[-1][1]
+
+    found = check_held_out(data, fit, seed=1)
+    assert found.side == "columns"
+    assert 0.2 < found.error < 1
+    assert 0.5 < found.usual < 2
+    low, high = data.values.copy(), data.values.copy()
+    limited = data.cols == 1
+    low[limited], high[limited] = 1e3, np.inf
+    values = np.where(limited, 1e3, data.values)
+    some = Observations.from_triples(data.rows, data.cols, values, low=low, high=high, shape=data.shape)
+    check_held_out(some.subset(data.cols > 0), fit, seed=1)
+    rest, posterior = seen[-1]
+    assert rest.low is not None
+    truth = data.subset(data.cols > 1)
+    plain = rest.subset(rest.cols > 1)
+    _, usual = held_out._compare_numbers(posterior, rest, truth)
+    assert usual == pytest.approx(np.sqrt(np.mean((truth.values - plain.values.mean()) ** 2)))
 
 
 def test_too_few_values_are_refused() -> None:

@@ -186,7 +186,11 @@ def tell(
     single = (id, row, col, value) != (None,) * 4
     if data is not None and single:
         raise typer.BadParameter("a file tells its own values: leave --id, --row, --col and --value out.")
-    report: Any = _make_report(id, row, col, value) if data is None else inputs.read_table(data, form, sheet)
+    report: Any = (
+        _make_report(id, row, col, value)
+        if data is None
+        else inputs.read_table(data, form, sheet, sheets=True)
+    )
     with open_campaign(storage, name) as campaign, output.show_warnings():
         if data is None:
             report |= {} if se is None else {"se": [se]}

@@ -55,7 +55,9 @@ def new(
 
     model = options.parse_settings({name: settings[name] for name in ("kind", "levels")})
     words = kind_words(model.get("kind"), model.get("levels"))
-    matrix = inputs.Matrix([], []) if source is None else inputs.read_matrix(source, names, se, words, sheet)
+    matrix = inputs.Matrix([], [])
+    if source is not None:
+        matrix = inputs.read_matrix(source, names, se, words, sheet, sheets=True)
     size = (0, 0) if shape is None else options.parse_shape(shape)
     if size is None:
         raise typer.BadParameter(f"expected a shape like 30x20, got {shape!r}.", param_hint="--shape")
@@ -82,23 +84,25 @@ def new(
     open_scale = (
         settled.likelihood.limits is None and settled.kind == "numbers" and settled.transform == "none"
     )
-    if not as_json and matrix.is_plain and open_scale:
-        _say_ends(matrix.values)
-    if status.available and not as_json:
-        where = output.next_options(storage, name, several=len(Campaign.list(storage)) > 1)
+    if as_json:
+        return
+    where = output.next_options(storage, name, several=len(Campaign.list(storage)) > 1)
+    if matrix.is_plain and open_scale:
+        _say_ends(matrix.values, where)
+    if status.available:
         n = min(24, max(m1, m2), status.available)
         output.say(f"Next: maxentry ask {n} -o plate.csv{where}", "dim")
 
 
-def _say_ends(values: list[float]) -> None:
-    """Say how to name the ends of the scale where the values look as if it had some."""
+def _say_ends(values: list[float], where: str) -> None:
+    """Say how to name the ends of the scale where the values look as if it had some; where: the campaign is."""
     from maxentry.transform import guess_ends
 
     if ends := guess_ends(values):
         low, high = ends
         output.say(
             f"All values lie from {low:g} to {high:g}, several at an end or near it. If the scale ends there, say so, "
-            f"and predictions know it: maxentry set --limits {low:g},{high:g}",
+            f"and predictions know it: maxentry set --limits {low:g},{high:g}{where}",
             "dim",
         )
 
@@ -142,7 +146,7 @@ def _add_command(side: Literal["rows", "cols"], help: str) -> None:
             option(
                 "--cost",
                 help="Their row or column cost; the mean of the others if not given. Where every entry has a cost, "
-                "each has that of its column (row).",
+                "each new entry costs the mean of its column (row).",
             ),
         ] = None,
         features: Annotated[

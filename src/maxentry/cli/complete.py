@@ -33,6 +33,7 @@ FACTS = (
 )
 POINT = re.compile(r"(?<=\d)\.(?=\d)")  # of a decimal number
 LONG = "row, col, mean, sd, low, high, new_low, new_high, observed"
+EVERYTHING = "a list of entries has everything about each"
 GRADED = "for yes/no and grades also most_likely and the probability of each, p_…"
 LARGEST = 20_000_000  # lines of a long table
 NOUNS = {
@@ -47,6 +48,7 @@ commands = typer.Typer()
     epilog=f"JSON: campaign, {FACTS}, and entries ({LONG}; {GRADED}) or, with -o, output.",
 )
 def posterior(
+    context: typer.Context,
     out: options.Output = None,
     wide: options.Wide = True,
     what: options.WhatOption = options.What.mean,
@@ -62,18 +64,24 @@ def posterior(
     name: options.Name = None,
 ) -> None:
     """The completed matrix, in your units, and how far each value can be trusted."""
+    if entries is not None:
+        options.refuse_beside(context, "--entries", ("what", "wide") if wide else ("what",), EVERYTHING)
     output.check_writable(out, form, force=force)
     output.check_writable(save, force=force)
+    from maxentry.campaign.campaign import Campaign
     from maxentry.cli import inputs
     from maxentry.posterior.intervals import check_level
 
     check_level(level)
     with open_campaign(storage, name) as campaign, output.show_warnings():
-        belief, corner = campaign.posterior(), campaign.settings.row_name or "row"
-    wanted = None if entries is None else inputs.read_entries(entries, belief.observations)
+        now, wanted = campaign.settings, None
+        if entries is not None:
+            wanted = inputs.read_entries(entries, now.rows, now.cols, "add-rows and add-cols add new ones.")
+        belief, corner = campaign.posterior(), now.row_name or "row"
+    where = output.next_options(storage, campaign.name, several=len(Campaign.list(storage)) > 1)
     write_posterior(
         belief, out, form, wide=wide, what=what, level=level, measured=measured, as_json=as_json, save=save,
-        force=force, verbose=verbose, campaign=campaign.name, corner=corner, entries=wanted,
+        force=force, verbose=verbose, campaign=campaign.name, where=where, corner=corner, entries=wanted,
     )  # fmt: skip
 
 
@@ -233,8 +241,9 @@ def report(
 
 @commands.command(
     rich_help_panel="Without a campaign",
-    epilog=f"JSON: {FACTS}, and entries ({LONG}; {GRADED}) or, with -o, output; with --check n, of, error, usual, "
-    "level, inside, low, high.",
+    epilog=f"JSON: {FACTS}, and entries ({LONG}; {GRADED}) or, with -o, output; with --check n, "
+    "n_entries, of, error, usual, level, inside, low, high, side (columns or rows, if errors are in units of their "
+    "scales), converged, advice, interrupted.",
 )
 @options.add_settings(
     (
@@ -273,8 +282,8 @@ def complete(
         bool,
         option(
             "--check",
-            help="Hold out a tenth of the values, predict them from the rest, and say how far off that is and "
-            "whether intervals are right; no table.",
+            help="Hold out a tenth of the values, of small tables up to a quarter, predict them from the rest, and "
+            "say how far off that is and whether intervals are right; no table.",
         ),
     ] = False,
     names: options.Names = None,
@@ -292,6 +301,11 @@ def complete(
     """Fill the holes of a table, and say how far each filled value can be trusted."""
     if check and (out or save or entries):
         raise typer.BadParameter("expected --check or a table to write, got both: --check fits a part alone.")
+    if check:
+        others = ("what", "wide", "measured", "verbose", "form")
+        options.refuse_beside(context, "--check", others, "it makes no table")
+    elif entries is not None:
+        options.refuse_beside(context, "--entries", ("what", "wide") if wide else ("what",), EVERYTHING)
     output.check_writable(out, form, force=force, sources=[data])
     output.check_writable(save, force=force, sources=[data])
     settings = options.parse_settings(model)
@@ -304,12 +318,12 @@ def complete(
 
     check_level(level)
     words = kind_words(settings["kind"], settings.get("levels"))
-    matrix = inputs.read_matrix(data, names, se, words, sheet)
+    matrix = inputs.read_matrix(data, names, se, words, sheet, sheets=True)
     if matrix.flags and not options.is_given(context, "kind"):
         settings["kind"] = inputs.take_for_yes_no(data)
     inputs.read_all_features(settings, matrix.row_labels, matrix.col_labels, categories)
     observations = Observations.from_triples(**matrix.triples())
-    wanted = None if entries is None else inputs.read_entries(entries, observations)
+    wanted = None if entries is None else inputs.read_entries(entries, matrix.row_labels, matrix.col_labels)
     if check:
         _report_check(
             observations, lambda rest: run_complete(rest, cluster=cluster, **settings), seed, level, as_json
@@ -377,11 +391,18 @@ def _report_check(
     as_json: bool,
 ) -> None:
     """Say how well values are predicted that were held out."""
+    from maxentry.posterior.diagnostics import advice_at
     from maxentry.summary.held_out import check_held_out
 
     with output.show_warnings():
         found = check_held_out(observations, fit, seed, level)
-    output.report(found._asdict(), "\n".join(found.sentences()), as_json)
+    advice = advice_at(found.advice, "shell")
+    output.report(found._asdict() | {"advice": advice}, "\n".join(found.sentences()), as_json)
+    if not found.converged and not as_json:
+        output.warn(f"The fit has not converged: {advice}")
+    if found.interrupted:
+        output.warn("Interrupted: this is of what had been drawn by then.")
+        raise typer.Exit(output.ExitCode.INTERRUPTED)
 
 
 # A completed matrix as a table
@@ -515,12 +536,17 @@ def describe_answers(posterior: Posterior, measured: bool, how: str) -> str:
     return f"{limited} of {count(n, 'value')} are at a limit. mean, low and high are {which}\n"
 
 
-def summarize(posterior: Posterior, measured: bool = False, campaign: str | None = None) -> str:
-    """The result in a line, what its numbers are, and what to do if the chains have not converged."""
+def summarize(posterior: Posterior, measured: bool = False, where: str | None = None) -> str:
+    """The result in a line, what its numbers are, and what to do if the chains have not converged.
+
+    where: options that find the campaign, if there is one.
+    """
     (m1, m2), n = posterior.shape, posterior.observations.n
     facts = f"{m1} x {m2}, {count(n, 'value')}, rank {posterior.rank}"
     how = "--limits {:g},{:g}"
-    meaning = describe_answers(posterior, measured, how if campaign is None else f"maxentry set {how}")
+    if where is not None:
+        how = f"maxentry set{where.replace('{', '{{').replace('}', '}}')} {how}"
+    meaning = describe_answers(posterior, measured, how)
     if posterior.fit.scales is not None:
         from maxentry.transform import describe_scales
 
@@ -534,8 +560,9 @@ def summarize(posterior: Posterior, measured: bool = False, campaign: str | None
 
 def write_posterior(
     posterior: Posterior, out: str | None, form: Format | None, *, wide: bool, what: str, level: float,
-    as_json: bool, save: str | None, force: bool, campaign: str | None = None, corner: str = "row",
-    verbose: bool = False, measured: bool = False, entries: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    as_json: bool, save: str | None, force: bool, campaign: str | None = None, where: str | None = None,
+    corner: str = "row", verbose: bool = False, measured: bool = False,
+    entries: tuple[Sequence[Any], Sequence[Any]] | None = None,
 ) -> None:  # fmt: skip
     """Write the completed matrix, summarize the fit, and exit as interrupted if the sampling was."""
     from maxentry.posterior.diagnostics import advice_at
@@ -564,9 +591,7 @@ def write_posterior(
         output.say(f"It has the {NOUNS[what]} of every entry; measured ones are bold.", "dim")
     if not as_json:
         details = f"{posterior!r}\n{posterior.diagnostics.summary()}"
-        output.say(
-            advice_at(details, "shell") if verbose else summarize(posterior, measured, campaign), "dim"
-        )
+        output.say(advice_at(details, "shell") if verbose else summarize(posterior, measured, where), "dim")
     if posterior.interrupted:
         output.warn("Interrupted: this is what had been drawn by then.")
         raise typer.Exit(output.ExitCode.INTERRUPTED)

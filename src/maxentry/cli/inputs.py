@@ -35,22 +35,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maxentry.features import FeatureTable
-    from maxentry.observations import Observations
 
 TABLE_ENDINGS = (".csv", *tables.ENDINGS)
 NO_NAMES = (
     " Its first line was taken for the names of columns, but has numbers: put a line of names before it."
 )
+IN_TABLE = "Rows and columns without a value are known where the table names them, also with empty cells."
 LONGEST_HINT = 60  # characters of the names that a hint repeats
 
 
-def read_table(path: str, form: Format | None = None, sheet: str | None = None) -> Table:
-    """Read a table from a file or from stdin."""
+def read_table(
+    path: str, form: Format | None = None, sheet: str | None = None, *, sheets: bool = False
+) -> Table:
+    """Read a table from a file or from stdin; sheets: whether --sheet names one of this file."""
     data, source = (sys.stdin.buffer, "standard input") if path == STD else (path, "")
     file, colon, named = path.rpartition(":")
     if colon and not Path(path).exists() and Path(file).is_file():
-        wanted = f"name the sheet as --sheet {named or 'NAME'}, of features as {file}:{named or 'NAME'}"
-        raise DataError(f"{path} does not exist, but {file} does: leave out what follows it, or {wanted}.")
+        other = f", or name the sheet as --sheet {named or 'NAME'}" if sheets else ""
+        raise DataError(f"{path} does not exist, but {file} does: leave out what follows it{other}.")
     with show_warnings():
         return tables.read(data, form, source, sheet)
 
@@ -140,9 +142,11 @@ def read_matrix(
     se: str | None = None,
     words: Words | None = None,
     sheet: str | None = None,
+    *,
+    sheets: bool = False,
 ) -> Matrix:
-    """Read all labels and measurements of a long or a wide table."""
-    return parse_matrix(read_table(path, sheet=sheet), names, se, words)
+    """Read all labels and measurements of a long or a wide table; sheets: whether --sheet names one of this file."""
+    return parse_matrix(read_table(path, sheet=sheet, sheets=sheets), names, se, words)
 
 
 def take_for_yes_no(path: str | None) -> str:
@@ -368,23 +372,41 @@ def read_costs(
     return parts
 
 
-def read_entries(path: str, observations: Observations) -> tuple[list[Hashable], list[Hashable]]:
-    """Read which entries are wanted, by label: the columns row and col, or the first two."""
-    table = read_table(path)
+def read_entries(
+    path: str, rows: Sequence[Hashable], cols: Sequence[Hashable], known: str = IN_TABLE
+) -> tuple[list[Hashable], list[Hashable]]:
+    """Read which entries are wanted, by label: the columns row and col, or the first two.
+
+    known: how a label comes to be known, for the error that one is not.
+    """
+    table, axes = read_table(path), [*_axes(rows, cols).values()]
     sides = [table.role(side) for side in ("row", "col")]
     cells = table.columns[:2] if None in sides else sides
-    if len(cells) < 2 or not table.n:
+    if len(cells) < 2:
         raise DataError(f"{table.source}: expected the columns row and col, got {', '.join(table.names)}.")
+    if None in sides and any(_has_label(axis, name) for axis, name in zip(axes, table.names, strict=False)):
+        wanted = "expected a line of names first, got an entry"
+        first = ",".join(table.names[:2])
+        raise DataError(f"{table.source}: {wanted}: {first}. Put the line row,col before it.")
+    if not table.n:
+        raise DataError(f"{table.source}: expected entries, got none.")
     found: list[list[Hashable]] = []
-    for axis, column in zip((observations.row_axis, observations.col_axis), cells, strict=True):
+    for axis, column in zip(axes, cells, strict=True):
         found.append([])
         for k, cell in enumerate(column or ()):
             try:
-                found[-1].append((axis.labels or range(axis.size))[axis.find(label_text(cell))])
+                found[-1].append((axis.labels or ())[axis.find(label_text(cell))])
             except LabelError as error:
-                known = "Rows and columns without a value are known where the table names them, also with empty cells."
                 raise LabelError(f"{table.where(k)}: {error.message} {known}", **error.fields) from None
     return found[0], found[1]
+
+
+def _has_label(axis: Axis, cell: Any) -> bool:
+    try:
+        axis.find(cell)
+    except LabelError:
+        return False
+    return True
 
 
 def read_feature_table(path: str) -> Table:

@@ -260,6 +260,15 @@ def is_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name != "DEFAULT"
 
 
+def refuse_beside(context: typer.Context, option: str, others: Iterable[str], why: str) -> None:
+    """Refuse other options that the user gave beside this one, which has no use for them."""
+    for parameter in context.command.params:
+        if parameter.name in others and is_given(context, parameter.name):
+            flags = [*parameter.opts, *parameter.secondary_opts]
+            flag = flags[0] if context.params[parameter.name] is not False else flags[-1]
+            raise typer.BadParameter(f"expected {option} or {flag}, got both: {why}.")
+
+
 def _parse_rank(text: str) -> int | Literal["auto"]:
     if text == "auto":
         return "auto"

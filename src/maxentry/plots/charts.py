@@ -1,9 +1,9 @@
 """Charts: are intervals right, did the sampler converge, what is best, what is the low-rank part, how did it go.
 
 Calibration. Each value has a place u from 0 to 1 in the distribution predicted for it; the share of values with
-|2u - 1| <= level is the coverage of intervals of that level. Predictions come from the most telling source there is:
-values held out of the fit; in a campaign, the prediction stored when an entry was asked for; else the fitted values.
-The place of a limit is drawn between those of its ends: without limits the values left would not be evenly placed.
+|2u - 1| <= level is the coverage of intervals of that level (`summary/places.py`). Predictions come from the most
+telling source there is: values held out of the fit; in a campaign, the prediction stored when an entry was asked for;
+else the fitted values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scipy.special import ndtr, ndtri
 from threadpoolctl import threadpool_limits
 
 from maxentry._types import Array, Flags, Indices
-from maxentry.belief import BLOCK_NUMBERS, Entries
+from maxentry.belief import Entries
 from maxentry.errors import DataError, ParameterError
 from maxentry.model.goal import OVERALL, Goal, Line
 from maxentry.model.likelihood import ANSWER_WORDS
@@ -33,6 +33,7 @@ from maxentry.posterior.draws import singular_values as spectrum
 from maxentry.posterior.intervals import check_level, predict, quantiles
 from maxentry.summary.error_curve import POINTS, ErrorCurve, curve_sizes, pair_predictions, surprises
 from maxentry.summary.held_out import chance_range, describe_shares
+from maxentry.summary.places import place_values, scale_errors, state_ends
 from maxentry.summary.reasons import coherence_blocks, factors_of_rank, leading_rank
 from maxentry.transform import ValueMap
 from maxentry.wording import chance, count, one_line
@@ -137,36 +138,11 @@ def predict_by_posterior(
     ends: tuple[Array, Array] | None = None,
     se: Array | None = None,
 ) -> Predictions:
-    """Places in the posterior predictive distribution: the mean over the draws of the noise's distribution function.
-
-    ends: of limits and ranges, the value itself at plain ones. Values at the ends of the scale are limits, too. A limit
-    has a place at random between those of its ends, so that places are even if predictions are right.
-    se: standard errors, which are noise besides.
-    """
-    belief, value_map = posterior.belief, posterior.value_map
+    """Values, their places (see `place_values`, also for ends and se), and means and intervals of those shown."""
+    belief, n = posterior.belief, len(values)
     values = np.asarray(values, dtype=np.float64)
-    low, high = state_ends(values, ends, posterior.likelihood.limits)
-    limited, n = np.flatnonzero(low < high), len(values)
-    error = None if se is None or not se.any() else se * value_map.slope(values, *entries)
-
-    def places(end: Array, which: Indices) -> Array:
-        found = np.empty(len(which))
-        step = max(1, BLOCK_NUMBERS // belief.n_draws)
-        for start in range(0, len(which), step):
-            some = which[start : start + step]
-            at = entries.rows[some], entries.cols[some]
-            law = posterior.noise_law.at(*at)
-            if error is not None:
-                var = law.var if law.var.ndim == 2 else law.var[:, None]
-                law = law._replace(var=var + error[some] ** 2)
-            z = value_map.forward_end(end[some], *at)
-            found[start : start + step] = law.cdf(z - belief.at(*at)).mean(0)
-        return found
-
-    place = places(high, np.arange(n))
-    if limited.size:
-        below = places(low, limited)
-        place[limited] = below + np.random.default_rng(0).random(limited.size) * (place[limited] - below)
+    place = place_values(posterior, entries, values, ends, se)
+    error = scale_errors(posterior, entries, values, se)
     shown = _spread(n)
     rows, cols = entries.rows[shown], entries.cols[shown]
     prediction = predict(belief, rows, cols, level, posterior.answers, posterior.observations.form)
@@ -176,16 +152,6 @@ def predict_by_posterior(
     columns = np.full((3, n), np.nan)
     columns[:, shown] = prediction.mean, *shown_ends
     return Predictions(entries, values, place, *columns)
-
-
-def state_ends(
-    values: Array, ends: tuple[Array, Array] | None, limits: tuple[float, float] | None
-) -> tuple[Array, Array]:
-    """What values say: themselves, their own ends, or no more than that they are at an end of the scale."""
-    low, high = (values.copy() if ends is None else ends[k].copy() for k in (0, 1))
-    plain, (least, most) = low == high, limits or (-np.inf, np.inf)
-    low[plain & (values <= least)], high[plain & (values >= most)] = -np.inf, np.inf
-    return low, high
 
 
 def _ends_with_errors(

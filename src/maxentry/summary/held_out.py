@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from maxentry._types import Flags
+from maxentry.belief import Entries
 from maxentry.errors import DataError
 from maxentry.posterior.intervals import predict
+from maxentry.summary.places import place_values
 from maxentry.wording import count, number
 
 if TYPE_CHECKING:
     from maxentry.observations import Observations
     from maxentry.posterior.posterior import Posterior
 
-SHARE, FEWEST, LARGEST_SHARE = (
-    0.1,
-    20,
-    0.25,
-)  # of the measured entries: a tenth, or 20 if that is a quarter at most
+SHARE = 0.1  # of the measured entries
+FEWEST, LARGEST_SHARE = 20, 0.25  # of small tables so many, but a quarter at most
 MOST = 10_000  # entries
 MATTERS = 0.03  # of a share beside its level: less is no reason to doubt intervals
 
@@ -32,11 +31,14 @@ MATTERS = 0.03  # of a share beside its level: less is no reason to doubt interv
 class HeldOut(NamedTuple):
     """What came out: root mean square errors (of yes/no and grades shares of wrong answers), and how many were inside.
 
+    n: values held out, of so many; n_entries: whose, since values of one entry are right or wrong together.
     usual: the error of the mean of the rest, or of its most frequent answer. inside: the share of the values inside
     their intervals, None for yes/no and grades; low, high: where it lies in nine cases of ten if they are right.
+    side: columns or rows with scales of their own, in whose units errors are. advice: what the fit needs, if anything.
     """
 
     n: int
+    n_entries: int
     of: int
     error: float
     usual: float
@@ -44,25 +46,44 @@ class HeldOut(NamedTuple):
     inside: float | None = None
     low: float | None = None
     high: float | None = None
+    side: str | None = None
+    converged: bool = True
+    advice: str = ""
+    interrupted: bool = False
 
     def sentences(self) -> list[str]:
         """Return it in plain words."""
-        few = " These are few: another choice would give other figures." if self.n < 2 * FEWEST else ""
-        held = f"Held out {count(self.n, 'value')} of {self.of:,}, chosen at random"
-        what = f"{held}, and predicted them from the rest.{few}"
         if self.inside is None or self.low is None or self.high is None:
+            if self.n == 1:
+                return [self._held(), f"The prediction is {'wrong' if self.error else 'right'}."]
             usual = f"with the most frequent answer for all, {self.usual:.0%}"
-            return [what, f"{self.error:.0%} of the predictions are wrong; {usual}."]
-        wrong = "too narrow" if self.inside < self.low else "wider than they need be"
-        chance = self.low <= self.inside <= self.high or abs(self.inside - self.level) < MATTERS
-        verdict = "" if chance else f" Intervals are {wrong}."
-        inside = f"{self.inside:.0%} lie inside their {100 * self.level:g}% intervals"
+            return [self._held(), f"{self.error:.0%} of the predictions are wrong; {usual}."]
         error, usual = (number(x, 3) for x in (self.error, self.usual))
+        typical = f"Error {error}" if self.n == 1 else f"Typical error {error} (root mean square)"
+        units = "" if self.side is None else f" Errors are in units of the {self.side}' scales."
         return [
-            what,
-            f"Typical error {error} (root mean square); with the mean for all, {usual}.",
-            f"{inside}; {describe_shares(self.low, self.high)} would if intervals are right.{verdict}",
+            self._held(),
+            f"{typical}; with the mean for all, {usual}.{units}",
+            self._judge(self.inside, self.low, self.high),
         ]
+
+    def _held(self) -> str:
+        these, them = ("This is one", "it") if self.n == 1 else ("These are few", "them")
+        few = f" {these}: another choice would give other figures." if self.n_entries < 2 * FEWEST else ""
+        held = f"Held out {count(self.n, 'value')} of {self.of:,}"
+        if self.n > self.n_entries:
+            held += f", all those of {count(self.n_entries, 'entry', 'entries')}"
+        return f"{held}, chosen at random, and predicted {them} from the rest.{few}"
+
+    def _judge(self, inside: float, low: float, high: float) -> str:
+        level = f"{100 * self.level:g}%"
+        if self.n == 1:
+            return f"It lies {'inside' if inside else 'outside'} its {level} interval."
+        wrong = "too narrow" if inside < low else "wider than they need be"
+        chance = low <= inside <= high or abs(inside - self.level) < MATTERS
+        verdict = "" if chance else f" Intervals are {wrong}."
+        right = f"{describe_shares(low, high)} would if intervals are right"
+        return f"{inside:.0%} lie inside their {level} intervals; {right}.{verdict}"
 
 
 def chance_range(n: int, level: Any) -> tuple[Any, Any]:
@@ -112,17 +133,47 @@ def check_held_out(
         )
     rest, truth = observations.subset(~held), observations.subset(held)
     posterior = fit(rest)
-    y, likelihood, answers = truth.values, posterior.likelihood, posterior.answers
-    if likelihood.discrete:
-        p = likelihood.probabilities(posterior.belief.at(truth.rows, truth.cols), answers.law)
-        best = p.argmax(0) + (likelihood.kind == "grades")  # grades are counted from 1, no is 0
-        said, times = np.unique(rest.values, return_counts=True)
-        wrong, usual = (float((y != x).mean()) for x in (best, said[times.argmax()]))
-        return HeldOut(truth.n, observations.n, wrong, usual, level)
-    i, j = (side.astype(np.int64) for side in (truth.rows, truth.cols))
-    found = predict(posterior.belief, i, j, level, answers, truth.form, measured=True)
-    error, usual = (float(np.sqrt(np.mean((y - x) ** 2))) for x in (found.mean, rest.values.mean()))
-    inside = float(np.mean((y >= found.low) & (y <= found.high)))
-    return HeldOut(
-        truth.n, observations.n, error, usual, level, inside, *map(float, chance_range(truth.n, level))
+    n_entries = len(np.unique(truth.rows.astype(np.int64) * truth.shape[1] + truth.cols))
+    compare = _compare_answers if posterior.likelihood.discrete else _compare_numbers
+    error, usual = compare(posterior, rest, truth)
+    found = HeldOut(truth.n, n_entries, observations.n, error, usual, level)
+    diagnostics, scales = posterior.diagnostics, posterior.value_map.scales
+    found = found._replace(
+        side=None if scales is None or not scales.own.size else scales.side,
+        converged=bool(diagnostics.converged),
+        advice=diagnostics.advice,
+        interrupted=posterior.interrupted,
     )
+    if posterior.likelihood.discrete:
+        return found
+    entries = Entries.from_lists(truth.rows, truth.cols)
+    place = place_values(posterior, entries, truth.values, se=truth.se)
+    inside = float(np.mean(np.abs(2 * place - 1) <= level))
+    low, high = map(float, chance_range(n_entries, level))
+    return found._replace(inside=inside, low=low, high=high)
+
+
+def _compare_answers(posterior: Posterior, rest: Observations, truth: Observations) -> tuple[float, float]:
+    """Return the shares of answers that are not the most likely one, and not the most frequent one of the rest."""
+    likelihood = posterior.likelihood
+    p = likelihood.probabilities(posterior.belief.at(truth.rows, truth.cols), posterior.answers.law)
+    best = p.argmax(0) + (likelihood.kind == "grades")  # grades are counted from 1, no is 0
+    said, times = np.unique(rest.values, return_counts=True)
+    wrong, usual = (float((truth.values != x).mean()) for x in (best, said[times.argmax()]))
+    return wrong, usual
+
+
+def _compare_numbers(posterior: Posterior, rest: Observations, truth: Observations) -> tuple[float, float]:
+    """Return the errors of what is predicted, and of the mean of the rest, limits left out.
+
+    Columns or rows on scales of their own count in units of these, so that none rules the others.
+    """
+    units = posterior.value_map
+    i, j = (side.astype(np.int64) for side in (truth.rows, truth.cols))
+    found = predict(posterior.belief, i, j, 0.9, posterior.answers, truth.form, measured=True)
+    if rest.low is not None and rest.high is not None and (plain := rest.low == rest.high).any():
+        rest = rest.subset(plain)
+    y, predicted = (units.common(x, i, j) for x in (truth.values, found.mean))
+    mean = units.common(rest.values, rest.rows, rest.cols).mean()
+    error, usual = (float(np.sqrt(np.mean((y - x) ** 2))) for x in (predicted, mean))
+    return error, usual
