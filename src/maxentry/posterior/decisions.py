@@ -466,7 +466,9 @@ def expect_stake(
         if goal.kind == "threshold":
             return measure_stake(goal.sign * answers.within(y), goal)
         stake, chosen = measure_stake(goal.sign * y, goal)
-        if goal.kind == "best" and answers.ends is not None:  # chosen by the order beyond the ends, judged within them
+        if (
+            goal.kind == "best" and answers.ends is not None
+        ):  # chosen by the order beyond the ends, judged within them
             stake, _ = measure_stake(goal.sign * answers.within(y), goal)
         return stake, chosen
 
