@@ -67,15 +67,27 @@ def test_ends_of_a_scale_change_what_entries_count_for_and_not_their_order():
     assert max(found.table["estimate"]) <= 0.7
 
 
+def test_nothing_lies_beyond_an_end_and_nothing_is_lost_by_it():
+    b = belief(SHAPE, S=60, seed=3)
+    low, high = np.quantile(matrices(b, Answers(NoiseLaw(b.noise_var))), [0.0, 0.02])
+    ends = Answers(NoiseLaw(b.noise_var), ends=(low - 1.0, high))  # nearly all entries are at the upper end
+    assert (decisions.chances_to_exceed(b, ends, high) == 0).all()
+    assert (decisions.chances_to_exceed(b, ends, high - 1e-6) > 0).any()
+    one = Entries(np.array([0]), np.array([0]))
+    for goal in (Goal.parse("best 2"), Goal.parse("best per row"), Goal("threshold", threshold=high)):
+        assert decisions.answer(b, ends, goal, 0.9, NAMES).at_stake == 0.0
+        assert decisions.expect_stake(b, ends, goal, one, np.random.default_rng(0)).now == 0.0
+
+
 @pytest.fixture(params=["at once", "in blocks"])
 def blocks(request, monkeypatch):
     if request.param == "in blocks":
         monkeypatch.setattr(decisions, "BLOCK_NUMBERS", 2 * SHAPE[1])
 
 
-def slow_best(X, goal):
+def slow_best(X, goal, within):
     """For each line: the probability of each entry to be among its k best, those of greatest mean, and the regret."""
-    X = goal.sign * X
+    shown, X = goal.sign * within(X), goal.sign * X
     keys = np.arange(X[0].size).reshape(SHAPE)
     lines = {None: [keys.ravel()], "row": list(keys), "column": list(keys.T)}[goal.per]
     flat, share, best, regret = X.reshape(len(X), -1), {}, [], []
@@ -83,9 +95,9 @@ def slow_best(X, goal):
         k = min(goal.k, len(line))
         counts, short = dict.fromkeys(line.tolist(), 0), 0.0
         chosen = line[np.argsort(-flat[:, line].mean(0), kind="stable")[:k]]
-        for x in flat:
+        for x, y in zip(flat, shown.reshape(flat.shape), strict=True):
             top = line[np.argsort(-x[line])[:k]]
-            short += (x[top].mean() - x[chosen].mean()) / len(flat)
+            short += (y[top].mean() - y[chosen].mean()) / len(flat)
             for key in top.tolist():
                 counts[key] += 1 / len(flat)
         share |= counts
@@ -99,7 +111,7 @@ def slow_best(X, goal):
 def test_best_entries_as_counted_by_hand(drawn, words):
     b, answers = drawn
     goal = Goal.parse(words)
-    share, best, regret = slow_best(matrices(b, answers), goal)
+    share, best, regret = slow_best(matrices(b, answers), goal, answers.within)
     found = decisions.answer(b, answers, goal, 0.9, NAMES)
     table = {name: np.asarray(column) for name, column in found.table.items()}
     keys = table["row"] * SHAPE[1] + table["col"]

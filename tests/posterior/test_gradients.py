@@ -95,7 +95,7 @@ def test_a_solver_that_stops_before_its_tolerance_is_counted(iterate, lam, short
 
 
 def test_chains_say_that_it_stopped_and_how_often(iterate):
-    with pytest.warns(UserWarning, match=r"stopped after 2,000 steps in 3 of 40 regressions"):
+    with pytest.warns(UserWarning, match=r"stopped after 2,000 steps in 3 of 40 systems"):
         chains.warn_of_steps([(20, 1), (20, 2)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")

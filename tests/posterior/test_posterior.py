@@ -116,7 +116,7 @@ def test_predictions_make_a_frame(posterior):
 
 
 def test_unknown_labels_and_unequal_lengths_are_refused(posterior, unlabelled):
-    with pytest.raises(LabelError, match=r"'r12'.* where row_labels= and col_labels= name them\.$"):
+    with pytest.raises(LabelError, match=r"'r12'.* col_labels= of complete name them, or add_rows"):
         posterior.predict("r12", "c1")
     with pytest.raises(LabelError, match="did you mean 'c1'"):
         posterior.predict("r1", ["c0", "cc1"])

@@ -285,6 +285,14 @@ def test_answers_agree(posteriors):
     np.testing.assert_allclose(one.mean[once], expected.mean(0)[once])
 
 
+def test_maps_of_what_an_instrument_shows_are_those_of_predictions(posteriors):
+    p, rows, cols = posteriors["replicates"], ROWS[:3], COLS[:3]
+    mean, sd = p.arrays.measured()
+    shown = p.predict(rows.tolist(), cols.tolist(), measured=True)
+    np.testing.assert_allclose(mean[rows, cols], shown.mean)
+    np.testing.assert_allclose(sd[rows, cols], shown.sd)
+
+
 def test_the_printed_posterior_says_it(posteriors):
     assert "0.1 (as given); entries deviate from the pattern by 0." in repr(posteriors["noise_sd"])
     assert "(by replicates); entries deviate from the pattern by 0." in repr(posteriors["replicates"])

@@ -284,7 +284,6 @@ def run_chains(
         raise ParameterError(
             "the priors and the values must be of like size for double precision; rescale one of them"
         ) from None
-    warn_of_steps([end.solved for end in ends if end])
     last = tuple(end or chain for end, chain in zip(ends, chains, strict=True))
     run = ChainRun(last, buffers, tuple(range(len(chains))), interrupted, draw_store)
     if not interrupted:
@@ -294,9 +293,9 @@ def run_chains(
 
 def warn_of_steps(solved: Sequence[tuple[int, int]]) -> None:
     """Say that conjugate gradients fell short of their tolerance, where they did in any chain."""
-    regressions, short = (sum(counts) for counts in zip((0, 0), *solved, strict=True))
+    systems, short = (sum(counts) for counts in zip((0, 0), *solved, strict=True))
     if short:
-        which = f"in {short:,} of {regressions:,} regressions, short of their tolerance"
+        which = f"in {short:,} of {systems:,} systems, short of their tolerance"
         advice = "draws are not exact; leave out features that are almost sums of others"
         steps = f"conjugate gradients for features stopped after {MOST_STEPS:,} steps"
         warnings.warn(f"{steps} {which}: {advice}", stacklevel=3)

@@ -215,6 +215,7 @@ def complete(
             if isinstance(draw_store, FolderStore):
                 draw_store.flush(REST)
                 posterior.save_rest(draw_store)
+    chains.warn_of_steps([chain.solved for chain in posterior.chains])
     return posterior
 
 

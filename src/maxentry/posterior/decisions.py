@@ -229,8 +229,10 @@ def answer_best(
     keys, place = _add_others(tops.best, found, times / S, goal.per, m2, others)
     entries = Entries.from_keys(keys, m2)
     x = answers.entries(belief.at(*entries), *entries)
-    chosen = goal.sign * x[np.ix_(np.array(tops.draws), np.flatnonzero(place))].mean(0).reshape(L, k)
-    regret = np.maximum(tops.values.mean((0, 2)) - chosen.mean(1), 0.0)
+    drawn = answers.within(x[np.ix_(np.array(tops.draws), np.flatnonzero(place))])
+    chosen = goal.sign * drawn.mean(0).reshape(L, k).mean(1)
+    top = goal.sign * answers.within(goal.sign * tops.values).mean((0, 2))
+    regret = np.where(top - chosen > ROUNDING * abs(top), top - chosen, 0.0)
     line = _line_number(keys, goal.per, m2)
     low, high = (answers.within(end) for end in quantiles(x.copy(), level))
     share = _look_up(found, times / S, keys)
@@ -309,7 +311,9 @@ def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float, na
 
 def average_entries(belief: Belief, answers: Answers, goal: Goal) -> Array:
     """Return the (weighted) average of the entries of every row or column in every draw, (S, m)."""
-    if answers.deviation is None or answers.ends is not None or not answers.value_map.plain:
+    if answers.ends is not None:  # every entry is formed, also where the pattern alone would do
+        return average_lines(belief, answers.convert, goal, choose_draws(belief))
+    if answers.deviation is None or not answers.value_map.plain:
         return average_lines(belief, answers.convert, goal)
     by_row = goal.per == "row"
     shares = goal.shares(belief.shape[1 if by_row else 0])
@@ -390,7 +394,8 @@ def chances_to_exceed(belief: Belief, answers: Answers, threshold: float) -> Arr
     draws = choose_draws(belief)
     for rows, cols in belief.blocks():
         for s in draws:
-            p[rows, cols] += answers.entries(belief.block(s, rows, cols), rows, cols, s) > threshold
+            x = answers.entries(belief.block(s, rows, cols), rows, cols, s)
+            p[rows, cols] += answers.within(x) > threshold
         checkpoint()
     p /= len(draws)
     return p
@@ -457,7 +462,15 @@ def expect_stake(
 
     def judge(x: Array, answers: Answers) -> tuple[float, Flags]:
         whole = slice(None)
-        return measure_stake(goal.sign * answers.entries(x.reshape(S, m1, m2), whole, whole), goal)
+        y = answers.entries(x.reshape(S, m1, m2), whole, whole)
+        if goal.kind == "threshold":
+            return measure_stake(goal.sign * answers.within(y), goal)
+        stake, chosen = measure_stake(goal.sign * y, goal)
+        if (
+            goal.kind == "best" and answers.ends is not None
+        ):  # chosen by the order beyond the ends, judged within them
+            stake, _ = measure_stake(goal.sign * answers.within(y), goal)
+        return stake, chosen
 
     D = X - X.mean(0)
     working = belief.noise_at(*batch)

@@ -426,7 +426,7 @@ class Maps:
         mean, sd = np.empty(belief.shape), np.zeros(belief.shape)
         for rows, cols in belief.blocks(extra.size):
             x = np.stack([belief.block(s, rows, cols) for s in range(belief.n_draws)])
-            y = answers.readings(answers.add_noise(x, extra, rows, cols), rows, cols, answers.copies(extra))
+            y = answers.readings(answers.noisy(x, extra, rows, cols), rows, cols, answers.copies(extra))
             mean[rows, cols], sd[rows, cols] = y.mean(0), y.std(0, ddof=1)
         return mean, sd
 

@@ -24,7 +24,10 @@ from maxentry.posterior.gibbs import DrawBuffers, Repeats, gather
 from maxentry.posterior.intervals import Answers, Deviation
 from maxentry.wording import show
 
-COLD = "Rows and columns without a measurement are part of the table where row_labels= and col_labels= name them."
+COLD = (
+    "Rows and columns without a measurement are part of the table where row_labels= and col_labels= of complete name "
+    "them, or add_rows and add_cols of a campaign."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
