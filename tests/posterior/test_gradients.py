@@ -16,6 +16,7 @@ from maxentry.model.likelihood import GAUSSIAN
 from maxentry.model.link import PRIOR, Basis
 from maxentry.observations import Observations
 from maxentry.posterior import chains, gibbs
+from maxentry.posterior.diagnostics import warn_of_steps
 from maxentry.posterior.schedule import Sampling
 from maxentry.progress import _NoProgress
 
@@ -96,11 +97,11 @@ def test_a_solver_that_stops_before_its_tolerance_is_counted(iterate, lam, short
 
 def test_chains_say_that_it_stopped_and_how_often(iterate):
     with pytest.warns(UserWarning, match=r"stopped after 2,000 steps in 3 of 40 systems"):
-        chains.warn_of_steps([(20, 1), (20, 2)])
+        warn_of_steps([(20, 1), (20, 2)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        chains.warn_of_steps([(20, 0), (20, 0)])
-        chains.warn_of_steps([])
+        warn_of_steps([(20, 0), (20, 0)])
+        warn_of_steps([])
 
 
 def test_a_fit_counts_its_regressions(iterate):

@@ -24,7 +24,7 @@ best of some draws; else at random.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,13 +93,8 @@ class GoalCriterion:
         return np.asarray(x > self.goal.threshold, dtype=np.float64)
 
 
-def average_lines(
-    belief: Belief, convert: Convert | None, goal: Goal, draws: Sequence[int] | None = None
-) -> Array:
-    """Return the (weighted) average of every row or column in every draw, (S, m); convert None: x is as it is.
-
-    draws: only these, where entries have to be formed.
-    """
+def average_lines(belief: Belief, convert: Convert | None, goal: Goal) -> Array:
+    """Return the (weighted) average of every row or column in every draw, (S, m); convert None: x is as it is."""
     m1, m2 = belief.shape
     by_row = goal.per == "row"
     m, length = (m1, m2) if by_row else (m2, m1)
@@ -110,15 +105,14 @@ def average_lines(
             ours, own, theirs, other = theirs, other, ours, own
         product = np.einsum("smr,sr->sm", ours, np.einsum("snr,n->sr", theirs, w))
         return np.asarray(belief.mu[:, None] + own + (other @ w)[:, None] + product, dtype=np.float64)
-    draws = range(belief.n_draws) if draws is None else draws
-    averages = np.empty((len(draws), m))
+    averages = np.empty((belief.n_draws, m))
     step = max(1, BLOCK_NUMBERS // length)
     for start in range(0, m, step):
         part = slice(start, min(start + step, m))
         rows, cols = (part, slice(0, m2)) if by_row else (slice(0, m1), part)
-        for at, s in enumerate(draws):
+        for s in range(belief.n_draws):
             x = convert(belief.block(s, rows, cols), rows, cols, s)
-            averages[at, part] = x @ w if by_row else w @ x
+            averages[s, part] = x @ w if by_row else w @ x
         checkpoint()
     return averages
 

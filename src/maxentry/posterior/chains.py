@@ -11,7 +11,6 @@ run keeps the draws of every chain so far. With `workers=`, chains run on a Dask
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
@@ -26,7 +25,6 @@ from maxentry._types import Array
 from maxentry.engines.cluster import Workers, is_cancelled
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
-from maxentry.kernels.gradients import MOST_STEPS
 from maxentry.kernels.link import RHO, run_linked_sweeps
 from maxentry.labels import place
 from maxentry.model.likelihood import GAUSSIAN, Likelihood, Noise
@@ -289,16 +287,6 @@ def run_chains(
     if not interrupted:
         return run
     return _salvage_draws(run, [n if end else 0 for n, end in zip(done, ends, strict=True)])
-
-
-def warn_of_steps(solved: Sequence[tuple[int, int]]) -> None:
-    """Say that conjugate gradients fell short of their tolerance, where they did in any chain."""
-    systems, short = (sum(counts) for counts in zip((0, 0), *solved, strict=True))
-    if short:
-        which = f"in {short:,} of {systems:,} systems, short of their tolerance"
-        advice = "draws are not exact; leave out features that are almost sums of others"
-        steps = f"conjugate gradients for features stopped after {MOST_STEPS:,} steps"
-        warnings.warn(f"{steps} {which}: {advice}", stacklevel=3)
 
 
 class ChainJob(NamedTuple):

@@ -27,7 +27,7 @@ from maxentry.observations import Observations, find_kind
 from maxentry.posterior import chains
 from maxentry.posterior.archive import REST
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units
-from maxentry.posterior.diagnostics import find_movement, watched_entries
+from maxentry.posterior.diagnostics import find_movement, warn_of_steps, watched_entries
 from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, first_latent, name_farthest, standard_units
 from maxentry.posterior.posterior import Posterior
@@ -215,7 +215,7 @@ def complete(
             if isinstance(draw_store, FolderStore):
                 draw_store.flush(REST)
                 posterior.save_rest(draw_store)
-    chains.warn_of_steps([chain.solved for chain in posterior.chains])
+    warn_of_steps([chain.solved for chain in posterior.chains])
     return posterior
 
 

@@ -229,16 +229,14 @@ def answer_best(
     keys, place = _add_others(tops.best, found, times / S, goal.per, m2, others)
     entries = Entries.from_keys(keys, m2)
     x = answers.entries(belief.at(*entries), *entries)
-    drawn = answers.within(x[np.ix_(np.array(tops.draws), np.flatnonzero(place))])
-    chosen = goal.sign * drawn.mean(0).reshape(L, k).mean(1)
+    chosen = goal.sign * answers.within(x[tops.draws][:, place > 0]).mean(0).reshape(L, k).mean(1)
     top = goal.sign * answers.within(goal.sign * tops.values).mean((0, 2))
     regret = np.where(top - chosen > ROUNDING * abs(top), top - chosen, 0.0)
     line = _line_number(keys, goal.per, m2)
     low, high = (answers.within(end) for end in quantiles(x.copy(), level))
-    share = _look_up(found, times / S, keys)
     table = names.at(entries) | {
-        "place": place, "estimate": answers.within(x.mean(0)), "low": low, "high": high, "probability": share,
-        "regret": regret[line], "observed": names.times(keys),
+        "place": place, "estimate": answers.within(x.mean(0)), "low": low, "high": high,
+        "probability": _look_up(found, times / S, keys), "regret": regret[line], "observed": names.times(keys),
     }  # fmt: skip
     stake = float(regret.mean())
     return Answer(goal, table, stake, level, tuple(_say_best(goal, table, line, stake, names)))
@@ -311,9 +309,7 @@ def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float, na
 
 def average_entries(belief: Belief, answers: Answers, goal: Goal) -> Array:
     """Return the (weighted) average of the entries of every row or column in every draw, (S, m)."""
-    if answers.ends is not None:  # every entry is formed, also where the pattern alone would do
-        return average_lines(belief, answers.convert, goal, choose_draws(belief))
-    if answers.deviation is None or not answers.value_map.plain:
+    if answers.deviation is None or answers.ends is not None or not answers.value_map.plain:
         return average_lines(belief, answers.convert, goal)
     by_row = goal.per == "row"
     shares = goal.shares(belief.shape[1 if by_row else 0])
@@ -411,8 +407,7 @@ def answer_threshold(
     keys = listed[np.argsort(-p[listed], kind="stable")][:most]
     entries = Entries.from_keys(keys, belief.shape[1])
     x = answers.entries(belief.at(*entries), *entries)
-    ends = quantiles(x.copy(), level) if len(keys) else (np.empty(0), np.empty(0))
-    low, high = map(answers.within, ends)
+    low, high = map(answers.within, quantiles(x.copy(), level) if len(keys) else (np.empty(0), np.empty(0)))
     table = names.at(entries) | {
         "estimate": answers.within(x.mean(0)) if len(keys) else np.empty(0), "low": low, "high": high,
         "probability": p[keys], "observed": names.times(keys),
@@ -463,12 +458,8 @@ def expect_stake(
     def judge(x: Array, answers: Answers) -> tuple[float, Flags]:
         whole = slice(None)
         y = answers.entries(x.reshape(S, m1, m2), whole, whole)
-        if goal.kind == "threshold":
-            return measure_stake(goal.sign * answers.within(y), goal)
         stake, chosen = measure_stake(goal.sign * y, goal)
-        if (
-            goal.kind == "best" and answers.ends is not None
-        ):  # chosen by the order beyond the ends, judged within them
+        if goal.kind != "rank" and answers.ends is not None:  # chosen by the order, judged within the ends
             stake, _ = measure_stake(goal.sign * answers.within(y), goal)
         return stake, chosen
 
@@ -546,10 +537,8 @@ def draw_coefficients(
     scale, rng = fit.units.scale, np.random.default_rng(side)
     basis = find_basis(fit.features[side], observations.observed, side)
     factors, effect = (draws.left, draws.row) if side == 0 else (draws.right, draws.col)
-    sizes = [
-        1.0 if side else scale,
-        scale,
-    ]  # of factors and effects; those of columns are as the sampler has them
+    # of factors and effects; those of columns are as the sampler has them
+    sizes = [1.0 if side else scale, scale]
     for c, chain in enumerate(chains):
         for s in range(draws.mu.shape[1]):
             G = np.asarray(factors[c, s, :, : chain.rank], dtype=float) / sizes[0]
@@ -599,8 +588,7 @@ def describe_features(
             W = coefficients.W * unit[:, None]
             average[s] = W[:, :rank] @ B.mean(axis=0) + (W[:, rank] if fit.effects else 0.0)
             pattern += ((W[:, :rank] @ (B - B.mean(axis=0)).T) ** 2).mean(axis=1) / draws.mu.size
-        tail = 50 * (1 - level)
-        low, high = np.percentile(average, [tail, 100 - tail], axis=0)
+        low, high = np.percentile(average, [50 * (1 - level), 100 - 50 * (1 - level)], axis=0)
         observed = [f"observed {label}" for label in axis.labels or range(axis.size)]
         names = observed if basis.features is None else basis.features.names
         parts.append(

@@ -5,6 +5,8 @@
 advice given where it holds. `find_stuck_chains` finds chains that annealing left in a mode without mass.
 """
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil
@@ -16,6 +18,7 @@ from scipy.special import stdtr
 
 from maxentry import frames
 from maxentry._types import Array, Flags
+from maxentry.kernels.gradients import MOST_STEPS
 from maxentry.observations import Observations
 from maxentry.posterior.draws import Draws, choose_entries, entry_draws, monitor, observed_keys
 from maxentry.posterior.rhat_ess import MIN_DRAWS, ess_between, ess_bulk, ess_tail, split_rhat
@@ -395,3 +398,13 @@ def describe_errors(diagnostics: Diagnostics) -> str:
         f"Monte Carlo error {diagnostics.mean_error:.0%} of the sd for means, "
         f"{diagnostics.end_error:.0%} for ends of intervals (median entry)"
     )
+
+
+def warn_of_steps(solved: Sequence[tuple[int, int]]) -> None:
+    """Say that conjugate gradients fell short of their tolerance, where they did in any chain."""
+    systems, short = (sum(counts) for counts in zip((0, 0), *solved, strict=True))
+    if short:
+        which = f"in {short:,} of {systems:,} systems, short of their tolerance"
+        advice = "draws are not exact; leave out features that are almost sums of others"
+        steps = f"conjugate gradients for features stopped after {MOST_STEPS:,} steps"
+        warnings.warn(f"{steps} {which}: {advice}", stacklevel=3)
