@@ -338,6 +338,22 @@ def test_a_check_by_a_fit_that_has_not_converged_says_so(monkeypatch: pytest.Mon
     assert answer("complete", "y.csv", "--check")["converged"] is False
 
 
+def test_a_list_that_may_be_read_both_ways_is_refused() -> None:
+    Path("square.csv").write_text("user,1,2,3\n1,3,4,5\n2,4,,3\n3,1,2,\n")
+    for names, good_names in (("item,user", False), ("user,item", False), ("col,row", True)):
+        Path("wanted.csv").write_text(f"{names}\n3,2\n")
+        command = ("complete", "square.csv", "--rank", "0", "--seed", "1", "--entries", "wanted.csv")
+        if good_names:
+            line = answer(*command)["entries"][0]
+            assert (str(line["row"]), str(line["col"])) == ("2", "3")
+        else:
+            said = refused(*command)
+            assert said == (
+                f"wanted.csv: expected the columns row and col, got {names}, which may be either way round. "
+                "Write row and col in its first line."
+            )
+
+
 def test_chosen_entries_are_predicted_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("y.csv").write_text(ENDS)
     Path("wanted.csv").write_text("ligand,substrate\nE,S2\nA,S1\nA,S3\n")

@@ -375,7 +375,7 @@ def read_costs(
 def read_entries(
     path: str, rows: Sequence[Hashable], cols: Sequence[Hashable], known: str = IN_TABLE
 ) -> tuple[list[Hashable], list[Hashable]]:
-    """Read which entries are wanted, by label: the columns row and col, or the first two.
+    """Read which entries are wanted, by label: the columns row and col, or the first two where only one way fits.
 
     known: how a label comes to be known, for the error that one is not.
     """
@@ -398,6 +398,14 @@ def read_entries(
                 found[-1].append((axis.labels or ())[axis.find(label_text(cell))])
             except LabelError as error:
                 raise LabelError(f"{table.where(k)}: {error.message} {known}", **error.fields) from None
+    if None in sides and all(
+        _has_label(axis, cell) for axis, line in zip(axes, found[::-1], strict=True) for cell in line
+    ):
+        names = ",".join(table.names[:2])
+        raise DataError(
+            f"{table.source}: expected the columns row and col, got {names}, which may be either way round. "
+            "Write row and col in its first line."
+        )
     return found[0], found[1]
 
 
