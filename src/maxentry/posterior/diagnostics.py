@@ -18,7 +18,6 @@ from scipy.special import stdtr
 
 from maxentry import frames
 from maxentry._types import Array, Flags
-from maxentry.kernels.gradients import MOST_STEPS
 from maxentry.observations import Observations
 from maxentry.posterior.draws import Draws, choose_entries, entry_draws, monitor, observed_keys
 from maxentry.posterior.rhat_ess import MIN_DRAWS, ess_between, ess_bulk, ess_tail, split_rhat
@@ -404,6 +403,8 @@ def warn_of_steps(solved: Sequence[tuple[int, int]]) -> None:
     """Say that conjugate gradients fell short of their tolerance, where they did in any chain."""
     systems, short = (sum(counts) for counts in zip((0, 0), *solved, strict=True))
     if short:
+        from maxentry.kernels.gradients import MOST_STEPS  # here: plots load this module, and need no Numba
+
         which = f"in {short:,} of {systems:,} systems, short of their tolerance"
         advice = "draws are not exact; leave out features that are almost sums of others"
         steps = f"conjugate gradients for features stopped after {MOST_STEPS:,} steps"
