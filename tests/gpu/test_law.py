@@ -67,5 +67,5 @@ def test_sweeps_in_single_precision_with_rows_last_leave_the_joint_law_as_it_is(
 @pytest.mark.slow
 def test_negative_control_a_component_redrawn_as_if_chosen_evenly_is_seen(monkeypatch):
     """Which component is redrawn depends on its strength; the law of the strength must make up for that."""
-    monkeypatch.setattr(halves, "draw_place", lambda uniform, weights: 0 * weights.size)
+    monkeypatch.setattr(halves, "draw_place", lambda uniform, weights: np.int32(0))
     assert start_test(CASES["rank 2, effects"], 40_000, 5, seed=2) > FAIL
