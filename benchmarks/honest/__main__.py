@@ -28,5 +28,7 @@ def find_checks() -> dict[str, Check]:
 
 if __name__ == "__main__":
     head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.honest`. Before: commit b121af5."
-    head += " Lines of `real` were computed with ranks judged by 600 held-out measurements; today it is 2,000."
+    head += (
+        " Lines of `real` were computed with ranks judged by 600 held-out measurements; today it is 2,000."
+    )
     main(__doc__, head, HERE.parent / "honest.md", HERE / "results", find_checks())
