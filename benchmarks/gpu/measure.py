@@ -2,8 +2,8 @@
 
     python -m benchmarks.gpu.measure OUT.json [part ...]     # then: python -m benchmarks.gpu OUT.json
 
-Parts: sweeps, parts, graphs, precision, posterior, large, ratings, small, first_use, peers (needs SMURFF), host. Each
-part runs in a process of its own, so that its peak of memory is its own; one that fails leaves its error in the
+Parts: sweeps, kinds, parts, graphs, precision, posterior, large, ratings, small, first_use, peers (needs SMURFF), host.
+Each part runs in a process of its own, so that its peak of memory is its own; one that fails leaves its error in the
 results. `ratings` reads the file that MAXENTRY_ML1M names.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 
 import maxentry
 from maxentry import Observations, Sampling
-from maxentry.model.likelihood import GAUSSIAN
+from maxentry.model.likelihood import GAUSSIAN, Likelihood
 from maxentry.model.priors import Priors
 from maxentry.posterior import chains, gibbs
 from maxentry.progress import track
@@ -128,6 +128,29 @@ def sweeps():
     first, ms = time_sweeps(start_run(data, 16, 8, observed), 8)
     result["8 chains"] = {"rank": 16, "first": first, "ms": ms, "memory": memory()}
     say("8 chains", result["8 chains"])
+    return result
+
+
+def kinds():
+    """Rank 16, one chain: milliseconds of a sweep where measurements have limits, are grades, or noise is Student's."""
+    from maxentry.gpu.device import Observed
+
+    i, j, y = heavy_tailed(N)
+    once = np.append(True, (np.diff(i) != 0) | (np.diff(j) != 0))
+    i, j, y = i[once], j[once], y[once]
+    low, high = (float(q) for q in np.quantile(y, [0.3, 0.7]))
+    grades = np.clip(np.round(y), 1, 5)
+    given = {
+        "limits": (np.clip(y, low, high), Likelihood(limits=(low, high))),
+        "grades": (grades, Likelihood("grades", levels=(1, 2, 3, 4, 5))),
+        "student": (y, Likelihood(noise="student")),
+    }
+    result = {"observations": len(y)}
+    for name, (values, likelihood) in given.items():
+        data = chains.ModelSpec(likelihood).data(Observations(SHAPE, i, j, values))
+        first, ms = time_sweeps(start_run(data, 16, 1, Observed(data, os.cpu_count() or 1)), 32)
+        result[name] = {"first": first, "ms": ms, "memory": memory()}
+        say(name, result[name])
     return result
 
 
@@ -476,7 +499,20 @@ def first_use():
 
 PARTS = {
     f.__name__: f
-    for f in (sweeps, parts, graphs, precision, posterior, ratings, small, first_use, large, peers, host)
+    for f in (
+        sweeps,
+        kinds,
+        parts,
+        graphs,
+        precision,
+        posterior,
+        ratings,
+        small,
+        first_use,
+        large,
+        peers,
+        host,
+    )
 }
 
 

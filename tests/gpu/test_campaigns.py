@@ -32,8 +32,7 @@ def observations(shape=(40, 30), repeats=False):
     ("given", "words"),
     [
         ({"noise": "columns"}, "noise='columns'"),
-        ({"limits": (0.0, 1.0)}, "plain numbers"),
-        ({"kind": "yes/no"}, "plain numbers"),
+        ({"limits": (0.0, 1.0), "noise": "student"}, "noise='gaussian' with"),
         ({"noise_sd": 0.1}, "standard errors or deviations"),
         ({"row_features": pd.DataFrame({"size": range(5)}, index=list("abcde"))}, "no features"),
     ],

@@ -19,15 +19,15 @@ from maxentry.gpu import device
 
 rng = np.random.default_rng(0)
 Y = rng.normal(size=(30, 2)) @ rng.normal(size=(2, 21)) + rng.normal(size=(30, 1)) + 0.3 * rng.normal(size=(30, 21))
-Y[rng.random(Y.shape) < 0.4] = np.nan
+Y = np.clip(np.where(rng.random(Y.shape) < 0.4, np.nan, Y), -1.0, 1.5)
 devices = jax.devices()
 assert len(devices) == 8
 plan = Sampling("long", chains=2, anneal=3, settle=3, draws=2, thin=2)
-for noise in ("gaussian", "student"):
+for options in ({}, {"noise": "student"}, {"limits": (-1.0, 1.5)}):
     found = []
     for n, seed in ((8, 1), (1, 1), (1, 2)):
         device.jax.devices = lambda n=n: devices[:n]
-        found.append(complete(Y, 2, noise=noise, sampling=plan, seed=seed, engine="gpu", progress=False).draws)
+        found.append(complete(Y, 2, **options, sampling=plan, seed=seed, engine="gpu", progress=False).draws)
     many, one, other = found
     for name in ("left", "right", "row", "col", "eta2"):
         np.testing.assert_allclose(getattr(many, name), getattr(one, name), rtol=1e-3, atol=1e-4)

@@ -11,16 +11,10 @@ from tests.reference.gibbs_slow import State
 from maxentry.gpu import sweep
 from maxentry.gpu.device import Observed
 from maxentry.gpu.halves import Setup, SideState
+from maxentry.gpu.latent import Ends
 from maxentry.model.likelihood import Likelihood
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
-
-
-def with_values(lines, y):
-    """The same places with other values, in row order."""
-    padded = jnp.append(y, 0.0)
-    blocks = tuple(b._replace(values=padded[b.slots].astype(b.values.dtype)) for b in lines.blocks)
-    return type(lines)(blocks, lines.ids, lines.rows)
 
 
 class ManyChains:
@@ -45,15 +39,20 @@ class ManyChains:
         aligned = model.effects and 0 < 2 * R < m
         self.setup = Setup(model.shape, i.size, R, model.effects, aligned, student, real=real, blocks=blocks)
         self.setup = self.setup._replace(**wrong)
+        self.ends = Ends.of(data)
         self.hyper = jnp.asarray(gibbs.hyperparameters(model.priors))
         self.run = jax.jit(jax.vmap(self._sweep, in_axes=(0, 0, 0, None)))
 
+    def given(self, y):
+        """What a sweep of one chain is given: both sides with its measurements, and their ends."""
+        return *(lines.with_values(jnp.append(y, 0.0)) for lines in self.observed.sides), self.ends
+
     def _sweep(self, state, y, key, hyper):
-        rows, cols = (with_values(lines, y) for lines in self.observed.sides)
+        rows, cols, ends = self.given(y)
         beta = jnp.asarray(self.model.beta, jnp.float64)
         coins = random.fold_in(key, 99)  # below 4 it would be one of the keys that `draw_chances` splits off
         chances = sweep.draw_chances(key, coins, beta, hyper, self.setup)
-        return sweep.sweep(state, rows, cols, beta, hyper, chances, self.setup)
+        return sweep.sweep(state, rows, cols, beta, hyper, chances, ends, self.setup)
 
     def __call__(self, states, y, sweeps, seed):
         """Run some sweeps of every chain; states and y have the chains first."""
@@ -78,7 +77,8 @@ class ManyChains:
         scalars = np.stack([s.mu, s.sigma2, s.eta2, s.tau2_row, s.tau2_col, s.nu, s.s2_row, s.s2_col], axis=1)
         scalars[:, 5] = np.where(np.isfinite(scalars[:, 5]), scalars[:, 5], 4.0)
         weights = np.pad(s.w, ((0, 0), (0, 1))) if self.setup.student else np.zeros((len(s.mu), 0))
-        return sweep.State(left, right, jnp.asarray(scalars), jnp.asarray(weights, real))
+        nothing = jnp.zeros((len(s.mu), 0), real)
+        return sweep.State(left, right, jnp.asarray(scalars), jnp.asarray(weights, real), nothing)
 
     def to_host(self, state, y):
         rows, cols = (order.place for order in self.observed.orders)

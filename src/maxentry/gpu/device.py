@@ -21,6 +21,7 @@ from maxentry._io import user_cache
 from maxentry._types import Array
 from maxentry.gpu.fused import PIECE, has_kernels
 from maxentry.gpu.halves import Setup, SideState
+from maxentry.gpu.latent import Ends
 from maxentry.gpu.layout import Order, arrange, flatten
 from maxentry.gpu.sums import Lines
 from maxentry.gpu.sweep import State, run_sweeps
@@ -34,6 +35,7 @@ LEAST_SINGLE = 1e-4  # variance of the noise, in that of the data, down to which
 MOST_REPEATS = 2  # in double precision, after which chains go on in single
 CHUNK = 32  # sweeps between two checks of the stop flag, at most
 CHUNK_WORK = 4e11  # multiplications between two checks: about a tenth of a second
+NUMBERS_A_LIMIT = 8  # in double precision, of each measurement where values are latent
 MEMORY = 0.5  # share of a device's memory for the sums of a batch of chains
 AXIS = "rows"  # of the mesh
 
@@ -69,9 +71,13 @@ class Observed:
 
     @property
     def fused(self) -> bool:
-        """Whether the kernels for GPUs do the sums: without weights, in single precision."""
-        plain = not self.data.likelihood.weighted and self.real is np.float32
-        return plain and has_kernels(self.devices[0])
+        """Whether the kernels for GPUs do the sums: without weights and latent values, in single precision."""
+        return not self.slots and self.real is np.float32 and has_kernels(self.devices[0])
+
+    @property
+    def slots(self) -> bool:
+        """Whether both sides must find what a chain knows of each measurement: its weight, or its latent value."""
+        return self.data.likelihood.weighted or self.data.limits is not None
 
     def _upload(self) -> tuple[Lines, Lines]:
         data, (rows, cols), threads = self.data, self.orders, self.threads
@@ -84,7 +90,7 @@ class Observed:
         def lines(half: Half, mine: Order, other: Order) -> Lines:
             if self.fused:
                 return Lines.of_flat(flatten(half, mine, other, PIECE, threads), put)
-            return Lines.of(arrange(half, mine, other, self.real, data.likelihood.weighted, threads), put)
+            return Lines.of(arrange(half, mine, other, self.real, self.slots, threads), put)
 
         return lines(data.by_row, rows, cols), lines(data.by_col, cols, rows)
 
@@ -101,7 +107,7 @@ def compile_sweeps(setup: Setup, devices: tuple[Any, ...]) -> Callable[..., Stat
         alone: Callable[..., State] = jax.jit(partial(run_sweeps, setup=setup))
         return alone
     side = SideState(Spread(None, AXIS), Spread(None, AXIS), Spread(None, AXIS))
-    state = State(side, side, Spread(), Spread())
+    state = State(side, side, Spread(), Spread(), Spread())
 
     def local(states: State, rows: Lines, cols: Lines, *rest: Any) -> State:
         return partial(run_sweeps, setup=setup)(states, rows.here(), cols.here(), *rest)
@@ -149,8 +155,10 @@ class Control(NamedTuple):
 
 def cast(state: State, real: type[np.floating]) -> State:
     """The state in another precision; its scalars are always double."""
-    left, right, weights = jax.tree.map(lambda a: a.astype(real), (state.left, state.right, state.weights))
-    return State(left, right, state.scalars, weights)
+    left, right, *rest = jax.tree.map(
+        lambda a: a.astype(real), (state.left, state.right, state.weights, state.values)
+    )
+    return State(left, right, state.scalars, *rest)
 
 
 class Run:
@@ -165,6 +173,11 @@ class Run:
             data.shape, data.by_row.values.size, R, data.effects, aligned, data.likelihood.weighted,
             blocks=gpu, chains=len(batch.states), axis=axis,
         )  # fmt: skip
+        if data.limits is not None:
+            inner = tuple(int(k) for k in data.limits.shared.inner)
+            self.setup = self.setup._replace(
+                limits=data.limits.rows.size, cuts=inner, often=data.limits.often
+            )
         self.observed, self.batch, self.control = observed, batch, control
         words = [g.integers(0, 2**32, 2, dtype=np.uint32) for g in batch.generators]
         shared = batch.generators[0].integers(0, 2**32, 2, dtype=np.uint32)
@@ -176,6 +189,7 @@ class Run:
         self.chunk = int(
             np.clip(CHUNK_WORK / (sweep_work(data.shape, self.setup.n_obs, R) * len(words)), 1, CHUNK)
         )
+        self.ends = Ends._make(map(observed.put, Ends.of(data)))
         self.state = self._to_device(batch.states)
 
     def _to_device(self, states: Sequence[GibbsState]) -> State:
@@ -192,8 +206,18 @@ class Run:
         left, right = ([getattr(s, name) for s in states] for name in ("left", "right"))
         weights = np.array([np.append(s.weights, 0.0) if s.weights.size else s.weights for s in states], real)
         scalars = np.array([s.scalars for s in states])
+        values = np.array([self._values(s) for s in states], real)
         rows, cols = self.observed.orders
-        return State(side(left, rows), side(right, cols), put(scalars), put(weights))
+        return State(side(left, rows), side(right, cols), put(scalars), put(weights), put(values))
+
+    def _values(self, state: GibbsState) -> Array:
+        """The values of a chain in row order, then a zero; nothing where none is latent."""
+        data = self.observed.data
+        if data.limits is None:
+            return np.empty(0)
+        values = np.append(data.by_row.values, 0.0)
+        values[data.limits.rows] = state.latent
+        return values
 
     def to_host(self) -> list[GibbsState]:
         """The states of the chains, as the sampler on the processor has them."""
@@ -205,12 +229,20 @@ class Run:
         )
         if not self.setup.effects:
             left, right = left[..., :-2], right[..., :-2]
-        scalars, weights = (np.asarray(a, float) for a in self.state[2:])
+        scalars, weights, values = (np.asarray(a, float) for a in self.state[2:])
+        limits = self.observed.data.limits
+        latent = values if limits is None else values[:, limits.rows]
         return [
             GibbsState(
-                np.ascontiguousarray(a), np.ascontiguousarray(b), s.copy(), w[: self.setup.n_obs].copy()
+                np.ascontiguousarray(a),
+                np.ascontiguousarray(b),
+                s.copy(),
+                w[: self.setup.n_obs].copy(),
+                z.copy(),
             )
-            for a, b, s, w in zip(left.astype(float), right.astype(float), scalars, weights, strict=True)
+            for a, b, s, w, z in zip(
+                left.astype(float), right.astype(float), scalars, weights, latent, strict=True
+            )
         ]
 
     def _read(self, array: jax.Array, order: Order) -> Any:
@@ -262,7 +294,7 @@ class Run:
         setup = setup._replace(real=np.dtype(observed.real).name, fused=observed.fused)
         return compile_sweeps(setup, observed.devices)(
             states, *observed.sides, put(padded), put(np.int32(self.first)), put(np.int32(n)),
-            put(self.batch.hyper), self.keys, self.coins,
+            put(self.batch.hyper), self.keys, self.coins, self.ends,
         )  # fmt: skip
 
     def _is_finite(self) -> bool:
@@ -325,6 +357,8 @@ def batch_size(observed: Observed, rank: int, chains: int) -> int:
     room = MEMORY * stats.get("bytes_limit", 8e9)
     rows = sum(order.rows.shape[1] for order in observed.orders)
     each = 3 * rows * (rank + 2) ** 2 * np.dtype(observed.real).itemsize
+    if observed.data.limits is not None:
+        each += NUMBERS_A_LIMIT * 8 * observed.data.by_row.values.size // len(observed.devices)
     return int(np.clip(room / each, 1, chains))
 
 

@@ -34,8 +34,8 @@ def check_engine(name: object, cluster: object = None) -> None:
 
 def why_no_model(likelihood: Likelihood, features: bool, ranks: Sequence[int]) -> str | None:
     """Return what of a model the GPU cannot do, as the end of a sentence; None where it can do all."""
-    if likelihood.is_special:
-        return f"takes plain numbers, and these are {likelihood}"
+    if likelihood.is_special and likelihood.weighted:
+        return f"takes noise='gaussian' with {likelihood}, got noise={likelihood.noise!r}"
     if features:
         return "has no features of rows or columns"
     if likelihood.noise_sd is not None:
@@ -50,8 +50,8 @@ def why_no_model(likelihood: Likelihood, features: bool, ranks: Sequence[int]) -
 
 def why_not(data: GibbsData, ranks: Sequence[int]) -> str | None:
     """The same of a model and its data."""
-    if data.limits is not None:
-        return f"takes plain numbers, and these are {data.likelihood}"
+    if data.limits is not None and data.likelihood.weighted:
+        return f"takes noise='gaussian' with limits, got noise={data.likelihood.noise!r}"
     if data.errors is not None:
         return "takes measurements without standard errors or deviations of entries"
     return why_no_model(data.likelihood, bool(data.bases), ranks)

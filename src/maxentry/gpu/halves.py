@@ -34,6 +34,9 @@ class Setup(NamedTuple):
     effects: bool
     aligned: bool
     student: bool
+    limits: int = 0  # measurements with ends, whose values are latent
+    cuts: tuple[int, ...] = ()  # lines of their table whose upper end is a cut that is drawn
+    often: float = 0.0  # share of the sweeps that draw eta2 and cuts without latent values
     ridge: float = 0.0  # of the plain path of annealing
     real: str = "float32"
     blocks: bool = False  # whether Cholesky factors are taken in blocks, as a GPU likes it
@@ -73,10 +76,12 @@ class Chances(NamedTuple):
     bartlett: Array  # (2, R, R) normals of the same
     slope: Array  # (R,) normals of a redrawn slope
     mu: Array  # a normal
-    pick: Array  # (3,) uniforms that pick each side's component, and nu
-    slices: Array  # (3, UNIFORMS) of each side's strength, and of the variance of effects
-    keys: Array  # (3, 2) words that name the random numbers of each side's rows, and of weights
-    coin: Array  # (3,) whether the columns' effects are redrawn, and whether each side's strength is
+    pick: Array  # (3 or more,) uniforms that pick each side's component, and nu
+    slices: Array  # (3, UNIFORMS) of each side's strength, and of the variance of effects; then of eta2 and of cuts
+    keys: Array  # (3, 2) words that name the random numbers of each side's rows, and of weights or latent values
+    coin: (
+        Array  # (3,) whether the columns' effects are redrawn, and whether each side's strength is; then eta2
+    )
 
 
 class Drawn(NamedTuple):

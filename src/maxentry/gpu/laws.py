@@ -70,9 +70,21 @@ def row_normals(key: Array, rows: Array, K: int, dtype: jnp.dtype) -> Array:
     count = jnp.broadcast_to(jnp.arange(words, dtype=jnp.uint32), (m, words))
     bits = threefry_2x32(key, jnp.stack([name, count])).reshape(2, m, words)
     if dtype == jnp.float64:
-        u = (bits[0].astype(dtype) + (bits[1].astype(dtype) + 0.5) * 2.0**-32) * 2.0**-32
+        u = _join_words(bits)
     else:  # 23 bits in the middle of their cells: never 0 or 1
         u = ((jnp.concatenate([bits[0], bits[1]], axis=1)[:, :K] >> 9).astype(dtype) + 0.5) * dtype.type(
             2.0**-23
         )
     return jnp.sqrt(dtype.type(2.0)) * lax.erf_inv(2 * u - 1)
+
+
+def name_uniforms(key: Array, names: Array) -> Array:
+    """A uniform number for each name, in double precision, wherever it stands: the name is hashed with the key."""
+    words = jnp.stack([names.astype(jnp.uint32), jnp.zeros(names.shape, jnp.uint32)])
+    return _join_words(threefry_2x32(key, words).reshape(2, -1))
+
+
+def _join_words(bits: Array) -> Array:
+    """Uniform numbers from two words of 32 bits each, never 0 or 1."""
+    high, low = bits.astype(jnp.float64)
+    return (high + (low + 0.5) * 2.0**-32) * 2.0**-32

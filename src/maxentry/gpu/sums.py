@@ -58,6 +58,11 @@ class Lines:
         *spread, more, ids = rows
         return cls((), put(ids), (), Flat._make([*(put(a) for a in spread), put(more, True)]))
 
+    def with_values(self, values: Array) -> Lines:
+        """The same places with other values, which are in row order with a zero behind them."""
+        blocks = tuple(b._replace(values=values[b.slots].astype(b.values.dtype)) for b in self.blocks)
+        return Lines(blocks, self.ids, self.rows)
+
     def specs(self, axis: str) -> Lines:
         """How the arrays are spread over an axis of a mesh."""
         here: Any = PartitionSpec(axis)

@@ -25,6 +25,7 @@ from maxentry.gpu.halves import (
     make_table,
     redraw_effects,
 )
+from maxentry.gpu.latent import Ends, update_latent
 from maxentry.gpu.laws import UNIFORMS, draw_place
 from maxentry.gpu.sums import Lines, residuals
 from maxentry.kernels.gibbs import ETA2, H_ETA, H_MU, H_SIGMA, MU, NU, RATE, SIDES, SIGMA2
@@ -38,15 +39,19 @@ class State(NamedTuple):
     right: SideState
     scalars: Array  # (8,)
     weights: Array  # (N + 1,) of Student noise in row order, then a zero; empty for Gaussian noise
+    values: Array  # (N + 1,) in row order, then a zero, where some are latent; else empty
 
 
 def draw_chances(key: Array, coins: Array, beta: Array, hyper: Array, setup: Setup) -> Chances:
     """Draw the chances of a sweep; `coins` is a key that all chains share."""
     R = setup.R
     df = jnp.array([m - R - int(setup.aligned) for m in setup.shape], double)
+    # latent values count as whole measurements at any beta
+    whole = setup.n_obs * beta + (1.0 - beta) * setup.limits
+    more = int(setup.limits > 0)
     shapes = jnp.concatenate(
         [
-            jnp.stack([hyper[H_ETA] + 0.5 * setup.n_obs * beta, hyper[H_SIGMA] + 0.5 * R * R]),
+            jnp.stack([hyper[H_ETA] + 0.5 * whole, hyper[H_SIGMA] + 0.5 * R * R]),
             jnp.stack([hyper[at] for *_, at in SIDES]) + 0.5 * R,
             (0.5 * (df[:, None] - jnp.arange(R))).ravel(),
         ]
@@ -54,7 +59,7 @@ def draw_chances(key: Array, coins: Array, beta: Array, hyper: Array, setup: Set
     gammas, normals, uniforms, words = random.split(key, 4)
     g = random.gamma(gammas, shapes, dtype=double)
     z = random.normal(normals, (2 * R * R + R + 1,), double)
-    u = random.uniform(uniforms, (3, 1 + UNIFORMS), double)
+    u = random.uniform(uniforms, (3 + more * (1 + len(setup.cuts)), 1 + UNIFORMS), double)
     return Chances(
         eta2=g[0],
         sigma2=g[1],
@@ -66,7 +71,8 @@ def draw_chances(key: Array, coins: Array, beta: Array, hyper: Array, setup: Set
         pick=u[:, 0],
         slices=u[:, 1:],
         keys=random.bits(words, (3, 2), jnp.uint32),
-        coin=random.uniform(coins, (3,), double) < jnp.array([0.5, RATE, RATE]),
+        coin=random.uniform(coins, (3 + more,), double)
+        < jnp.array([0.5, RATE, RATE, setup.often][: 3 + more]),
     )
 
 
@@ -96,7 +102,7 @@ def update_weights(lines: Lines, state: State, beta: Array, chances: Chances, se
 
     w_n | e_n ~ Gamma((nu + beta)/2, rate (nu + beta e_n^2/eta2)/2).
     """
-    left, right, scalars, _ = state
+    left, right, scalars = state[:3]
     gammas = random.wrap_key_data(chances.keys[2], impl="threefry2x32")
     table = make_table(right.factors, right, scalars, setup)
     nu, eta2 = scalars[NU], scalars[ETA2]
@@ -127,10 +133,19 @@ def update_weights(lines: Lines, state: State, beta: Array, chances: Chances, se
 
 
 def sweep(
-    state: State, rows: Lines, cols: Lines, beta: Array, hyper: Array, chances: Chances, setup: Setup
+    state: State,
+    rows: Lines,
+    cols: Lines,
+    beta: Array,
+    hyper: Array,
+    chances: Chances,
+    ends: Ends,
+    setup: Setup,
 ) -> State:
     """One sweep of one chain."""
-    left, right, scalars, weights = state
+    left, right, scalars, weights, values = state
+    if setup.limits:
+        rows, cols = rows.with_values(values), cols.with_values(values)
     coin = chances.coin[0]  # whether the columns' effects are redrawn, or the rows'
     left, right, sums = half_sweep(0, rows, left, right, scalars, weights, beta, chances, setup)
     if setup.effects:
@@ -147,13 +162,16 @@ def sweep(
             lambda: redraw_effects(1, right, sums, shift, scalars, beta, hyper, chances, cols.ids, setup),
             lambda: (right, scalars),
         )
-    state = State(left, right, scalars, weights)
+    if setup.limits:
+        scalars, new = update_latent(rows, left, right, scalars, ends, beta, hyper, chances, setup)
+        values = new.astype(values.dtype)
+    state = State(left, right, scalars, weights, values)
     return update_weights(rows, state, beta, chances, setup) if setup.student else state
 
 
 def run_sweeps(
     states: State, rows: Lines, cols: Lines, betas: Array, first: Array, n: Array, hyper: Array, keys: Array,
-    coins: Array, setup: Setup,
+    coins: Array, ends: Ends, setup: Setup,
 ) -> State:  # fmt: skip
     """Run the first n sweeps of betas on a batch of chains, each with a key of its own.
 
@@ -171,7 +189,7 @@ def run_sweeps(
     def body(t: Array, states: State) -> State:
         def one(state: State, *drawn: Array) -> State:
             now = Chances._make([*(x[t] for x in drawn), coins_of[t]])
-            return sweep(state, rows, cols, betas[t], hyper, now, setup)
+            return sweep(state, rows, cols, betas[t], hyper, now, ends, setup)
 
         after: State = jax.vmap(one)(states, *chances[:-1])
         return after
