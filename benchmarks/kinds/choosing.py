@@ -7,6 +7,8 @@ KINDS_SEEDS is the number of replicates (2).
 """
 
 import os
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from benchmarks import matrices
@@ -60,9 +62,11 @@ def bald(quick: bool) -> list[Line]:
         lines.append(Line(what, text, ">= 0.95"))
     for name, make in YES_NO.items():
         scores = []
-        for seed in range(1 if quick else SEEDS):
-            scores.append([run_answers(make(), way, seed) for way in ("default", "exact", "uniform")])
-            print(f"  {name} {seed} {np.round(scores[-1], 4).tolist()}", flush=True)
+        for seed in [0] if quick else choose_seeds("bald", name, SEEDS):
+            one = partial(_answers, make, seed)
+            scores.append(one() if quick else remember("bald", f"{name}, seed {seed}", one))
+        if not scores:
+            continue
         default, exact, uniform = np.mean(scores, axis=0)
         text = f"{default:.4f}, {exact:.4f}, {uniform:.4f}"
         what = (
@@ -70,6 +74,11 @@ def bald(quick: bool) -> list[Line]:
         )
         lines.append(Line(what, text, "default no higher than exact"))
     return lines
+
+
+def _answers(make: Callable[[], np.ndarray], seed: int) -> list[float]:
+    """Log loss of the default, of greatest exact information, of uniform entries."""
+    return [round(run_answers(make(), way, seed), 6) for way in ("default", "exact", "uniform")]
 
 
 def fit(i: np.ndarray, j: np.ndarray, yes: np.ndarray, shape: tuple[int, int], seed: int) -> Belief:

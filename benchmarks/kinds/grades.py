@@ -22,9 +22,7 @@ RANK = 10
 def grades(quick: bool) -> list[Line]:
     """MovieLens 100K: RMSE of the expected grade, log loss of the grade and calibration on held-out ratings."""
     triples = matrices.movielens_100k()
-    lines = _lines(
-        "grades", "MovieLens 100K, u1", triples, lambda seed: _first_lines(triples), min(SEEDS, 1), quick
-    )
+    lines = _lines("grades", "MovieLens 100K, u1", triples, lambda seed: _first_lines(triples), SEEDS, quick)
     if not quick:
         part = partial(_at_random, triples, 0.8)
         lines += _lines("grades", "MovieLens 100K, 80/20", triples, part, SEEDS, quick)
