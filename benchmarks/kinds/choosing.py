@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks import matrices
 from benchmarks.checks import Line
 from benchmarks.kinds.limits import TABLES as LIMITS
-from benchmarks.kinds.scores import choose_seeds, crps, log_loss, remember
+from benchmarks.kinds.scores import choose_seeds, crps, jackknife, log_loss, remember
 from benchmarks.kinds.yes_no import TABLES as YES_NO
 from scipy.special import ndtr, xlogy
 from scipy.stats import spearmanr
@@ -125,16 +125,24 @@ def campaigns(quick: bool) -> list[Line]:
         seeds = [0] if quick else choose_seeds("campaigns", name, SEEDS)
         if not seeds:
             continue
-        found = [_cell(name, (low, high), seed, quick) for seed in seeds]
-        (ours, ours_uniform), (plain, plain_uniform) = np.mean(found, axis=0)
+        found = np.array([_cell(name, (low, high), seed, quick) for seed in seeds])
+        (ours, ours_uniform), (plain, plain_uniform) = found.mean(0)
         text = (
             f"{ours / ours_uniform:.3f} ({ours:.4f} / {ours_uniform:.4f}); as values {plain / plain_uniform:.3f} "
             f"({plain:.4f} / {plain_uniform:.4f})"
         )
+        if len(found) > 2:
+            text += f"; difference {_difference(found):+.3f} ± {jackknife(_difference, found):.3f}"
         lines.append(
             Line(f"{name}, {len(found)} seeds: CRPS, default over uniform", text, "no higher than as values")
         )
     return lines
+
+
+def _difference(found: np.ndarray) -> float:
+    """Default over uniform with limits, less the same as values; cells are (with limits or not, default or uniform)."""
+    ratio = found.mean(0)[:, 0] / found.mean(0)[:, 1]
+    return float(ratio[0] - ratio[1])
 
 
 def _cell(name: str, limits: tuple[float | None, float | None], seed: int, quick: bool) -> list[list[float]]:
