@@ -19,7 +19,7 @@ from maxentry.cli.ask_tell import plate_table
 from maxentry.cli.options import open_campaign, option
 from maxentry.errors import ParameterError, SizeError
 from maxentry.tables import Format, Table, cell_text, round_numbers
-from maxentry.wording import chance, count, describe_ranks
+from maxentry.wording import chance, count, describe_ranks, sentence
 
 if TYPE_CHECKING:
     from maxentry.observations import Observations
@@ -510,10 +510,10 @@ def list_facts(posterior: Posterior) -> dict[str, Any]:
     }
 
 
-def describe_answers(posterior: Posterior, measured: bool, how: str) -> str:
+def describe_answers(posterior: Posterior, measured: bool, command: str) -> str:
     """What the numbers of the table are, where that is not plain; ends in a line break, or is empty.
 
-    how: to name the ends that the scale seems to have.
+    command: to change the settings of a campaign, if there is one.
     """
     from maxentry.posterior.posterior import count_limited
 
@@ -526,8 +526,8 @@ def describe_answers(posterior: Posterior, measured: bool, how: str) -> str:
         return f"mean is the expected grade ({named}); --what most_likely and --long tell more.\n"
     limited = count_limited(posterior)
     if not limited and likelihood.limits is None:
-        beyond = posterior.arrays.describe_beyond(posterior.observations, how)
-        return f"{beyond}.\n" if beyond else ""
+        hint = posterior.arrays.hint_scale(posterior.observations, command)
+        return f"{sentence(hint)}\n" if hint else ""
     which = (
         "of what an instrument would show."
         if measured
@@ -543,10 +543,7 @@ def summarize(posterior: Posterior, measured: bool = False, where: str | None = 
     """
     (m1, m2), n = posterior.shape, posterior.observations.n
     facts = f"{m1} x {m2}, {count(n, 'value')}, rank {posterior.rank}"
-    how = "--limits {:g},{:g}"
-    if where is not None:
-        how = f"maxentry set{where.replace('{', '{{').replace('}', '}}')} {how}"
-    meaning = describe_answers(posterior, measured, how)
+    meaning = describe_answers(posterior, measured, "" if where is None else f"maxentry set{where} ")
     if posterior.fit.scales is not None:
         from maxentry.transform import describe_scales
 

@@ -556,7 +556,7 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
         ("draws", f"{chains} chains x {draws}" + _missing_chains(p)),
     ]
     found += [("far values", far)] if (far := describe_far(p.fit, data)) else []
-    found += [("scale", beyond)] if (beyond := p.arrays.describe_beyond(data)) else []
+    found += [("scale", beyond)] if (beyond := p.arrays.hint_scale(data)) else []
     if p.rank_weights.get(0, 0.0) >= MOSTLY_MEANS:
         found.append(("note", _means_note(p.rank_weights[0])))
     verdict = "converged" if p.diagnostics.converged else "NOT converged"
