@@ -221,7 +221,7 @@ def test_counts_under_other_names_are_read_as_the_refusal_says() -> None:
     assert answer("new", "y", "--from", "numbers.csv", *yes_no, "--names", "who,what")["told"] == 6
     assert refused("new", "z", "--from", "stars.csv", "--names", "a,b").endswith("does not exist.")
     Path("stars.csv").write_text("a,b,c\nx,y,1\n")
-    assert "expected three names" in refused("new", "z", "--from", "stars.csv", "--names", "a,b")
+    assert "Expected three names" in refused("new", "z", "--from", "stars.csv", "--names", "a,b")
 
 
 def test_names_for_a_file_without_a_line_of_them() -> None:
@@ -384,7 +384,9 @@ def test_a_check_that_was_interrupted_says_so(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_check_by_a_fit_that_has_not_converged_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = held_out.HeldOut(40, 40, 99, 1.0, 2.0, 0.9, 0.9, 0.8, 1.0, None, False, 'try effort="thorough"')
+    found = held_out.HeldOut(
+        40, 40, 99, 1.0, 2.0, 0.9, 0.9, 0.8, 1.0, converged=False, advice='try effort="thorough"'
+    )
     monkeypatch.setattr(held_out, "check_held_out", lambda *_: found)
     Path("y.csv").write_text(ENDS)
     said = good("complete", "y.csv", "--check")

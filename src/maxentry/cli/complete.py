@@ -242,8 +242,8 @@ def report(
 @commands.command(
     rich_help_panel="Without a campaign",
     epilog=f"JSON: {FACTS}, and entries ({LONG}; {GRADED}) or, with -o, output; with --check n, "
-    "n_entries, of, error, usual, level, inside, low, high, side (columns or rows, if errors are in units of their "
-    "scales), converged, advice, interrupted.",
+    "n_entries, of, error, usual, level, inside, low, high, said, log_loss and usual_log_loss (of yes/no and grades), "
+    "limits, kept, side (columns or rows, if errors are in units of their scales), converged, advice, interrupted.",
 )
 @options.add_settings(
     (
