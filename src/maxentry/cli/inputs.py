@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from maxentry import frames, tables
+from maxentry._io import decode_text
 from maxentry.cells import (
     YES_NO,
     Reading,
@@ -310,7 +311,10 @@ def _check_labels(side: str, labels: list[str], table: Table) -> None:
     if all(map(_is_numeral, table.names)):
         hint = NO_NAMES
     if "" in labels:
-        raise DataError(f"{table.source}: expected a name for every column, got an empty one.")
+        above = (
+            "" if any(table.names[1:]) else " If there is a title above the names of the columns, delete it."
+        )
+        raise DataError(f"{table.source}: expected a name for every column, got an empty one.{above}")
     _check_distinct(side, labels, table.source, hint if side == "row" else "")
 
 
@@ -348,7 +352,7 @@ def read_labels(path: str) -> list[str]:
     if wanted is None and Path(path).suffix.lower() not in TABLE_ENDINGS:
         content = sys.stdin.buffer.read() if path == STD else tables.read_bytes(path)
         with show_warnings():
-            text, _ = tables.decode(content, "standard input" if path == STD else path)
+            text, _ = decode_text(content, "standard input" if path == STD else path)
         return [line.strip() for line in text.splitlines() if line.strip()]
     table = read_table(path)
     cells = table.columns[0] if wanted is None else table.column(wanted.strip().lower())

@@ -131,7 +131,7 @@ export class Sheet {
   }
 
   draw() {
-    const { names, lines, sheets, encoding } = this.found;
+    const { names, lines, sheets, encoding, title } = this.found;
     const { long } = this.roles;
     const { rows, cols, values } = this.matrix;
     const shape = (text, on, wanted) => h("button", { type: "button", "aria-pressed": String(on), onclick: () => this.read(wanted) }, text);
@@ -146,6 +146,7 @@ export class Sheet {
         h("tbody", {}, lines.slice(0, PREVIEWED).map((line) => h("tr", {}, line.map((text, at) => h("td", { class: role(at) }, text))))))),
       lines.length > PREVIEWED ? h("p", { class: "note" }, `and ${count(lines.length - PREVIEWED)} more lines`) : null,
       encoding === WESTERN ? h("p", { class: "note" }, `Read as ${WESTERN}, since the file is not UTF-8: look at the labels.`) : null,
+      title ? h("p", { class: "note" }, `Left out as a title: ${title}`) : null,
       this.unused.length ? h("p", { class: "note" }, `Not used: ${this.unused.join(", ")}.`) : null,
       this.hint ? h("p", { class: "note" }, this.hint.said) : null);
     this.changed();
