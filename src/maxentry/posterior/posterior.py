@@ -440,7 +440,7 @@ class Posterior:
         """Rows that were not fitted, in milliseconds: `.mean`, `.interval`, `.predict`, `.average`, `.ask(n)`.
 
         new: what is known of them, NaN where missing: a frame with columns by label, an array (n, m2), a sparse matrix,
-        or a mapping {row: {column: value}} (of one row: {column: value}). The fitted columns are taken as they are.
+        or {row: {column: value}} (of one row {column: value}, or a series). The fitted columns are taken as they are.
         features: of these rows, one line each, where the fit had `row_features`.
         """
         from maxentry.posterior.new_rows import NewRows, read_new_rows
