@@ -188,7 +188,11 @@ def test_numbers_that_may_be_answers_or_grades_are_pointed_to_their_kind() -> No
         new = good("new", file, "--from", file, "--seed", "1")
         assert f"{says} Only `new` can say it" in new.stderr
         assert says in good("complete", file, "--rank", "0", "--seed", "1", "--effort", "quick").stderr
+        check = ("complete", file, "--rank", "0", "--seed", "1", "--check")
+        assert says in good(*check).stderr
+        assert answer(*check)["said"] is None
         as_said = ("--kind", *kind, "--seed", "1")
+        assert "All values are" not in good("complete", file, "--rank", "0", "--check", *as_said).stderr
         assert "All values are" not in good("new", f"said {file}", "--from", file, *as_said).stderr
         assert "All values are" not in good("complete", file, "--rank", "0", *as_said).stderr
     assert "All values" not in good("posterior", "-c", "solved.csv", "--json").stderr

@@ -393,11 +393,19 @@ def _report_check(
     """Say how well values are predicted that were held out."""
     from maxentry.posterior.diagnostics import advice_at
     from maxentry.summary.held_out import check_held_out
+    from maxentry.transform import hint_kind
 
     with output.show_warnings():
         found = check_held_out(observations, fit, seed, level)
     advice = advice_at(found.advice, "shell")
     output.report(found._asdict() | {"advice": advice}, "\n".join(found.sentences()), as_json)
+    hint = (
+        ""
+        if as_json or found.said is not None or found.limits
+        else hint_kind(observations.values, shell=True)
+    )
+    if hint:
+        output.say(sentence(hint), "dim")
     if not found.converged and not as_json:
         output.warn(f"The fit has not converged: {advice}")
     if found.interrupted:
