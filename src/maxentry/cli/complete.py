@@ -399,12 +399,7 @@ def _report_check(
         found = check_held_out(observations, fit, seed, level)
     advice = advice_at(found.advice, "shell")
     output.report(found._asdict() | {"advice": advice}, "\n".join(found.sentences()), as_json)
-    hint = (
-        ""
-        if as_json or found.said is not None or found.limits
-        else hint_kind(observations.values, shell=True)
-    )
-    if hint:
+    if not as_json and found.said is None and (hint := hint_kind(observations.values, shell=True)):
         output.say(sentence(hint), "dim")
     if not found.converged and not as_json:
         output.warn(f"The fit has not converged: {advice}")
@@ -536,11 +531,9 @@ def describe_answers(posterior: Posterior, measured: bool, command: str) -> str:
     if not limited and likelihood.limits is None:
         hint = posterior.arrays.hint_scale(posterior.observations, command)
         return f"{sentence(hint)}\n" if hint else ""
-    which = (
-        "of what an instrument would show."
-        if measured
-        else "of the entry itself, which may lie beyond a limit; --measured: of what an instrument would show."
-    )
+    which = "of what an instrument would show."
+    if not measured:
+        which = f"of the entry itself, which may lie beyond a limit; --measured: {which}"
     return f"{limited} of {count(n, 'value')} are at a limit. mean, low and high are {which}\n"
 
 
