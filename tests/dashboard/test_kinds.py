@@ -193,13 +193,14 @@ def test_numbers_that_may_be_answers_or_grades_are_pointed_to_them(
     values = {"yes/no": [0, 1, 1, 0], "grades": [1, 2, 3, 3], "numbers": [0.2, 1.3, 1, 0]}[kind]
     file = tmp_path / "stars.csv"
     lines = [f"u{i}," + ",".join(str(x) for x in [*values[i:], *values[:i]]) for i in range(4)]
-    file.write_text("\n".join(["user,a,b,c,d", *lines, ""]))
+    file.write_text("\n".join(["Answers of May", "user,a,b,c,d", *lines, ""]))
     page = reader(lab.url).tab()
     page.get_by_role("button", name="New campaign").click()
     form = page.get_by_role("dialog")
     form.get_by_label("Begin with a file").set_input_files(file)
     read = form.get_by_role("region", name="How the file was read")
     expect(read).to_contain_text("16 values")
+    expect(read).to_contain_text("Left out as a title: Answers of May")
     said = {
         "yes/no": "All values are 0 or 1. If they mean no and yes",
         "grades": "All values are among 1, 2, 3.",
