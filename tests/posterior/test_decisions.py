@@ -67,6 +67,18 @@ def test_ends_of_a_scale_change_what_entries_count_for_and_not_their_order():
     assert max(found.table["estimate"]) <= 0.7
 
 
+def test_several_of_a_line_are_said_to_be_among_the_best():
+    b = belief(SHAPE, S=60, seed=3)
+    open_scale = Answers(NoiseLaw(b.noise_var))
+    for words, start in (
+        ("best 3 per row", "Among the 3 best for "),
+        ("smallest 2 per column", "Among the 2 smallest for "),
+        ("best per row", "Best "),
+    ):
+        found = decisions.answer(b, open_scale, Goal.parse(words), 0.9, NAMES)
+        assert all(line.startswith(start) for line in found.summary[:2])
+
+
 def test_nothing_lies_beyond_an_end_and_nothing_is_lost_by_it():
     b = belief(SHAPE, S=60, seed=3)
     low, high = np.quantile(matrices(b, Answers(NoiseLaw(b.noise_var))), [0.0, 0.02])
