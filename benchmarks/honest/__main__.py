@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.checks import Check, main
 
 HERE = Path(__file__).parent
-MODULES = ("ranks", "scales", "noises", "chains", "promises", "choosing")
+MODULES = ("ranks", "scales", "noises", "chains", "promises", "choosing", "oracle")
 
 
 def find_checks() -> dict[str, Check]:
