@@ -45,7 +45,7 @@ def answers(seed: int, law: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     for words in ("best 15", "best per column"):
         goal = Goal.parse(words)
         tops = decisions.find_tops(p.belief, p.goal_answers, goal)
-        share = np.bincount(tops.keys.ravel(), minlength=X.size) / len(tops.draws)
+        share = np.bincount(tops.keys, tops.share, X.size)
         if goal.per is None:
             true = np.zeros(X.size, dtype=bool)
             true[np.argsort(-X.ravel())[: goal.k]] = True
