@@ -698,7 +698,7 @@ SHARED = [
     ),
     Mistake(
         "posterior/intervals.py",
-        "shown[..., limited] = centre + sd * cut_normal(*ends, u)",
+        "shown[..., limited] = centre + sd * cut_normal(low, high, u)",
         "shown[..., limited] = centre",
         "a measurement at a limit tells nothing of its entry",
         "posterior/test_decisions.py",

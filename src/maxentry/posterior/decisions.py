@@ -254,7 +254,9 @@ def _block_keys(rows: slice, cols: slice, m2: int, per: Line | None) -> Indices:
 def _keep_greatest(keys: Indices, values: Array, s: int, which: slice, block: Indices, x: Array) -> None:
     """Keep the k greatest of those kept and the block's, for the lines of the block."""
     k, n = keys.shape[2], x.shape[1]
-    if len(x) == 1 and n > 4 * k * PIECE:  # so many pieces have an entry as great as the k-th greatest of their maxima
+    if (
+        len(x) == 1 and n > 4 * k * PIECE
+    ):  # so many pieces have an entry as great as the k-th greatest of their maxima
         bound = np.partition(np.maximum.reduceat(x[0], np.arange(0, n, PIECE)), -k)[-k]
         near = np.flatnonzero(x[0] >= bound)
         x, block, n = x[:, near], block[:, near], len(near)
@@ -297,7 +299,7 @@ def answer_best(
 
 def _mean(x: Array) -> Array:
     """Return the means over draws; rounding leaves them within the ends of a scale."""
-    return np.clip(x.mean(0), x.min(0), x.max(0))
+    return np.asarray(np.clip(x.mean(0), x.min(0), x.max(0)))
 
 
 def _add_others(

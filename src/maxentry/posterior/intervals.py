@@ -93,9 +93,12 @@ class Deviation(NamedTuple):
             centre, sd = x[..., limited], np.sqrt(omega2 + error[..., limited])
             which = np.arange(self.omega2.size)[draws]
             u = _shares(self.omega2.size)[_turns(self.keys[some] + 1, self.omega2.size) + which[..., None]]
-            ends = ((end[some] - centre) / sd for end in (self.low, self.high))
-            shown[..., limited] = centre + sd * cut_normal(*ends, u)
-        return x + k * (shown - x), omega2 * (1 - k)
+            low, high = ((end[some] - centre) / sd for end in (self.low, self.high))
+            shown[..., limited] = centre + sd * cut_normal(low, high, u)
+        centre = shown - x
+        centre *= k
+        centre += x
+        return centre, omega2 * (1 - k)
 
     def _find_measured(self, x: Array, rows: Any, cols: Any) -> tuple[Any, Indices]:
         """Return where the measured ones are among the entries x (index of x), and in `keys`."""
@@ -129,13 +132,17 @@ class Deviation(NamedTuple):
             turns = _turns(self._keys(x, rows, cols), S)
         one = which.ndim == 0
         normal = _order(S)[which : which + S][turns] if one else _order(S)[turns + beside(which, x)]
-        entries = normal * beside(np.sqrt(self.omega2[draws]), x)
-        entries += x
         at, place = self._find_measured(x, rows, cols)
         if len(place):
             centre, var = self._measured(x[at], place, draws)
-            entries[at] = centre + normal[at] * np.sqrt(var)
-        return np.asarray(entries)
+            centre += normal[at] * np.sqrt(var)
+            if at is ...:
+                return centre
+        normal *= beside(np.sqrt(self.omega2[draws]), x)
+        normal += x
+        if len(place):
+            normal[at] = centre
+        return np.asarray(normal)
 
     def average(self, belief: Belief, by_row: bool, w: Array) -> Array:
         """Return what deviations add to the averages of all rows (or columns), by weights w, in every draw: (S, m).
@@ -171,7 +178,8 @@ class Deviation(NamedTuple):
         told = {"keys": keys, "mean": value, "times": one, "var": 0 * one, "low": value, "high": value}
         joined = {name: np.concatenate([getattr(self, name), part]) for name, part in told.items()}
         order = np.argsort(joined["keys"], kind="stable")
-        return self._replace(**{name: part[order] for name, part in joined.items()})
+        parts: dict[str, Any] = {name: part[order] for name, part in joined.items()}
+        return self._replace(**parts)
 
     def _keys(self, x: Array, rows: Any, cols: Any) -> Any:
         i, j = _positions(rows, x.shape[-2:][0], self.rows), _positions(cols, x.shape[-1], self.cols)
@@ -214,7 +222,7 @@ def cut_normal(a: Array, b: Array, u: Array) -> Array:
     mirrored = a + b > 0  # so that both ends are in the lower tail, or about zero
     low, high = log_ndtr(np.where(mirrored, -b, a)), log_ndtr(np.where(mirrored, -a, b))
     z = ndtri_exp(high + np.log(u + (1 - u) * np.exp(np.minimum(low - high, 0.0))))
-    return np.clip(np.where(mirrored, -z, z), a, b)
+    return np.asarray(np.clip(np.where(mirrored, -z, z), a, b))
 
 
 def _one_of_each(

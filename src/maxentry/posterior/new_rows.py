@@ -245,7 +245,7 @@ class NewRows:
             nu2 = law.var - w2
             none = np.empty(0)
             own = (
-                Deviation(w2, nu2, none.astype(np.int64), *[none] * 5, self._posterior.shape[1])
+                Deviation(w2, nu2, none.astype(int), none, none, none, none, none, self._posterior.shape[1])
                 if self._repeats is None
                 else Deviation.of(self._repeats, w2, nu2)
             )
