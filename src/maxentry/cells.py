@@ -18,7 +18,7 @@ from maxentry.frames import is_missing, to_float
 from maxentry.labels import NOTHING as NO_MEASUREMENT
 from maxentry.labels import as_array, floats, label_text
 from maxentry.tables import DecimalComma, cell_text
-from maxentry.wording import as_text, show
+from maxentry.wording import NO_WORDS, YES_WORDS, as_text, show
 
 NOTHING = ("", "na", "n/a", "nan", "null", "none", "<na>")
 FAILED = ("failed", "fail")
@@ -28,25 +28,9 @@ MOST_TRIALS = 100_000  # in one line
 LONGEST_ID = 18  # digits; Python refuses to parse a whole number of thousands of digits
 # What people write where there is no value: not detected, not determined, below a limit of detection
 ABSENT = (
-    *(
-        "nd",
-        "n.d.",
-        "n.d",
-        "n/d",
-        "n.a.",
-        "n.a",
-        "nq",
-        "n.q.",
-        "-",
-        "--",
-        "–",
-        "—",
-        "?",
-        "missing",
-        "unknown",
-    ),
-    *("not detected", "not determined", "not measured", "failed", "trace", "traces", "below detection"),
-    *("lod", "loq", "bdl", "bql", "blq", "<lod", "<loq", "< lod", "< loq"),
+    *("nd", "n.d.", "n.d", "n/d", "n.a.", "n.a", "nq", "n.q.", "-", "--", "–", "—", "?", "missing"),
+    *("unknown", "not detected", "not determined", "not measured", "failed", "trace", "traces"),
+    *("below detection", "lod", "loq", "bdl", "bql", "blq", "<lod", "<loq", "< lod", "< loq"),
 )
 
 _POINT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
@@ -241,9 +225,8 @@ def _word(cell: Any) -> str:
 
 
 YES_NO = Words(
-    dict.fromkeys(("yes", "y", "true", "t", "pass", "+", "1"), 1.0)
-    | dict.fromkeys(("no", "n", "false", "f", "fail", "-", "\N{MINUS SIGN}", "0"), 0.0),
-    "yes or no (or true/false, pass/fail, +/-, 1/0)",
+    dict.fromkeys((*YES_WORDS, "+", "1"), 1.0) | dict.fromkeys((*NO_WORDS, "-", "\N{MINUS SIGN}", "0"), 0.0),
+    "yes or no (or true/false, right/wrong, pass/fail, +/-, 1/0)",
     {"yes": 1.0, "no": 0.0},
 )
 _SIGNS = {"<": "<", "<=": "<", "≤": "<", ">": ">", ">=": ">", "≥": ">"}

@@ -127,6 +127,18 @@ def test_a_measurement_at_the_end_counts_as_one_beyond_it():
     np.testing.assert_array_equal(whole[0], drawn[7])  # of one draw and a block as of all and a list
 
 
+def test_several_of_a_line_are_said_to_be_among_the_best():
+    b = belief(SHAPE, S=60, seed=3)
+    open_scale = Answers(NoiseLaw(b.noise_var))
+    for words, start in (
+        ("best 3 per row", "Among the 3 best for "),
+        ("smallest 2 per column", "Among the 2 smallest for "),
+        ("best per row", "Best "),
+    ):
+        found = decisions.answer(b, open_scale, Goal.parse(words), 0.9, NAMES)
+        assert all(line.startswith(start) for line in found.summary[:2])
+
+
 def test_nothing_lies_beyond_an_end_and_nothing_is_lost_by_it():
     b = belief(SHAPE, S=60, seed=3)
     low, high = np.quantile(matrices(b, Answers(NoiseLaw(b.noise_var))), [0.0, 0.02])

@@ -349,7 +349,7 @@ def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float, na
     else:
         lines, inside = (rows, cols) if goal.per == "row" else (cols, rows)
         noun = names.noun("column" if goal.per == "row" else "row")
-        title = f"Best {noun}" if noun else what.capitalize()
+        title = f"Among the {goal.k} {what}" if goal.k > 1 else f"Best {noun}" if noun else what.capitalize()
         for start in np.flatnonzero(np.diff(line, prepend=-1))[:MOST_LINES]:
             of = np.flatnonzero(line == line[start])
             least = share[of[: goal.k]].min()  # of those with a place

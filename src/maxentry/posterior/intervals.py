@@ -18,7 +18,7 @@ from maxentry._types import Array, Indices
 from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
 from maxentry.errors import ParameterError, SizeError, is_whole
 from maxentry.model.likelihood import GAUSSIAN, Likelihood, NoiseLaw, beside
-from maxentry.transform import NONE, ValueMap, guess_ends
+from maxentry.transform import NONE, ValueMap, guess_ends, hint_kind
 from maxentry.wording import count, show
 
 if TYPE_CHECKING:
@@ -511,21 +511,29 @@ class Maps:
         entries = (mean + np.sqrt(var) * rng.standard_normal(mean.shape) for mean, var in laws)
         return np.stack([self._answers.value_map.inverse(x, *every) for x in entries])
 
-    def describe_beyond(self, observations: Observations, how: str = "limits=({:g}, {:g})") -> str:
-        """Say how many means lie beyond the ends that the scale of the values seems to have; "" if none does.
+    def hint_scale(self, observations: Observations, command: str | None = None) -> str:
+        """Say what the values look like that we were not told: no plain numbers, or those of a scale with ends.
 
-        how: the ends are named to us. Nothing is said where there are limits or a transform.
+        Ends count where means lie beyond them. "" if there is nothing to say, or limits or a transform were given.
+        command: in the shell, how to change the settings of a campaign (`complete`: "").
         """
         likelihood, transform = self._answers.likelihood, self._answers.value_map.transform
         special = likelihood.discrete or likelihood.limits is not None or observations.low is not None
-        if special or transform != NONE or np.prod(observations.shape) > MOST_CHECKED:
+        if special or transform != NONE:
+            return ""
+        if not command and (kind := hint_kind(observations.values, shell=command is not None)):
+            return kind  # that of a campaign cannot change
+        if np.prod(observations.shape) > MOST_CHECKED:
             return ""
         ends = guess_ends(observations.values)
         n = 0 if ends is None else int(((self.mean < ends[0]) | (self.mean > ends[1])).sum())
         if ends is None or not n:
             return ""
-        lie = count(n, "estimate lies", "estimates lie")
-        return f"{lie} beyond {ends[0]:g} to {ends[1]:g}; if the scale ends there, say {how.format(*ends)}"
+        lie, (low, high) = count(n, "estimate lies", "estimates lie"), ends
+        how = f"limits=({low:g}, {high:g}) (and predict(..., measured=True)"
+        if command is not None:
+            how = f"{command}--limits {low:g},{high:g} (and {'posterior ' if command else ''}--measured"
+        return f"{lie} beyond {low:g} to {high:g}; if the scale ends there, say {how} for estimates within)"
 
     def check_size(self, copies: int = 1) -> None:
         """Refuse maps that would not fit in memory."""

@@ -440,7 +440,7 @@ class Posterior:
         """Rows that were not fitted, in milliseconds: `.mean`, `.interval`, `.predict`, `.average`, `.ask(n)`.
 
         new: what is known of them, NaN where missing: a frame with columns by label, an array (n, m2), a sparse matrix,
-        or a mapping {row: {column: value}} (of one row: {column: value}). The fitted columns are taken as they are.
+        or {row: {column: value}} (of one row {column: value}, or a series). The fitted columns are taken as they are.
         features: of these rows, one line each, where the fit had `row_features`.
         """
         from maxentry.posterior.new_rows import NewRows, read_new_rows
@@ -556,7 +556,7 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
         ("draws", f"{chains} chains x {draws}" + _missing_chains(p)),
     ]
     found += [("far values", far)] if (far := describe_far(p.fit, data)) else []
-    found += [("scale", beyond)] if (beyond := p.arrays.describe_beyond(data)) else []
+    found += [("scale", beyond)] if (beyond := p.arrays.hint_scale(data)) else []
     if p.rank_weights.get(0, 0.0) >= MOSTLY_MEANS:
         found.append(("note", _means_note(p.rank_weights[0])))
     verdict = "converged" if p.diagnostics.converged else "NOT converged"
