@@ -7,14 +7,13 @@ k-th best of what is measured, pending or chosen. Entry a gains E_s max(t_sa - q
 that of the batch with a, and so on. Entries that are good in the same draws do not gain twice, so that a batch looks in
 several places while the draws differ.
 
-**Rank and threshold**: targets f_b of the draws are to be known well: which line of each pair is above the other and
-which line is the first, or whether each of some entries exceeds the threshold. Measuring a lowers the sum of their
-variances by
+**Rank and threshold**: targets f_b of the draws are to be known well: the averages of the lines and which of them is
+the first, or whether each of some entries exceeds the threshold. Measuring a lowers the sum of their variances by
 
     sum_b Cov(f_b, x_a)^2 / (v_a + eta2),
 
 with the covariances of the draws; all are then conditioned on a, whatever its value. With every entry as a target this
-is integrated variance. Of a ranking, the first counts for a part of what all pairs count (`order_targets`).
+is integrated variance. Of a ranking, not knowing the first at all counts as much as all averages (`add_first`).
 
 Targets are of the pattern: what an entry deviates from it by itself, others do not tell. For the best, such deviations
 count.
@@ -45,8 +44,6 @@ Tops = tuple[Indices, Array]  # keys and values
 MOST_CANDIDATES = 20_000
 MOST_SAMPLED = 5_000  # candidates at random of a matrix with more entries than that
 MOST_TARGETS = 2_000  # entries whose side of the threshold is followed
-MOST_PAIRS = 5_000  # of lines whose order is followed
-FIRST = 0.3  # of the pairs' variances: that of the first line, where nothing is known of it
 SCREENS = 24  # draws whose best entries are the candidates of a large matrix
 MOST_MEASURED = 4_000  # measured entries among which the best so far are looked for
 SPARE = 3  # of each line at least so many more than k
@@ -85,9 +82,9 @@ class GoalCriterion:
         return _choose_greedily(problem, candidates, gain, n)
 
     def target_draws(self, belief: Belief, rng: np.random.Generator) -> Array:
-        """Return what is to be known, in every draw: the order of lines, or what exceeds the threshold."""
+        """Return what is to be known, in every draw: averages and the first line, or what exceeds the threshold."""
         if self.goal.kind == "rank":
-            return order_targets(self.goal.sign * average_lines(belief, self.convert, self.goal), rng)
+            return add_first(average_lines(belief, self.convert, self.goal), self.goal.sign)
         m1, m2 = belief.shape
         keys = np.arange(m1 * m2)
         if len(keys) > MOST_TARGETS:
@@ -120,25 +117,15 @@ def average_lines(belief: Belief, convert: Convert | None, goal: Goal) -> Array:
     return averages
 
 
-def order_targets(averages: Array, rng: np.random.Generator) -> Array:
-    """Return 1[b is above c] of all pairs of lines, or of some, and c 1[b is first] of those that are in some draw.
+def add_first(averages: Array, sign: int) -> Array:
+    """Return averages a_b (S, m) and, of the lines that come first in some draw, sqrt(sum_b Var a_b) 1[b is first].
 
-    averages: (S, m), times the sign. With c^2 = FIRST sum Var 1[b is above c], the variances of the second sum up to
-    c^2 (1 - sum_b P(b is first)^2): nothing once the first is sure. Of one line the average is to be known.
+    The variances of the second sum up to 1 - sum_b P(b is first)^2 of those of the averages: nothing once it is sure.
     """
-    x, m = averages, averages.shape[1]
-    if m == 1:
-        return x
-    if m * (m - 1) // 2 <= MOST_PAIRS:
-        one, other = np.triu_indices(m, 1)
-    else:
-        one = rng.integers(m, size=MOST_PAIRS)
-        other = (one + rng.integers(1, m, size=MOST_PAIRS)) % m
-    above = np.asarray(x[:, one] > x[:, other], dtype=np.float64)
+    x = sign * averages
     first = x == x.max(1, keepdims=True)
     shares = first / first.sum(1, keepdims=True)  # lines that are equal share the place
-    shares = shares[:, np.ptp(shares, axis=0) > 0]
-    return np.hstack([above, np.sqrt(FIRST * above.var(0).sum()) * shares])
+    return np.hstack([averages, np.sqrt(averages.var(0).sum()) * shares[:, np.ptp(shares, axis=0) > 0]])
 
 
 # Candidates
