@@ -284,8 +284,8 @@ def _split_ends(text: str, decimal_comma: DecimalComma) -> tuple[str | float, st
     if limit := _LIMIT.fullmatch(text):
         return (-math.inf, limit[2]) if _SIGNS[limit[1]] == "<" else (limit[2], math.inf)
     if pair := _PAIR.fullmatch(text):
-        between = ";" if ";" in pair[1] else "," if decimal_comma == "never" else r",\s+"
-        ends = re.split(between, pair[1])
+        one = decimal_comma == "never" or (decimal_comma == "unambiguous" and pair[1].count(",") == 1)
+        ends = re.split(";" if ";" in pair[1] else "," if one else r",\s+", pair[1])
         if len(ends) != 2:
             example = "[0.5, 0.7]" if decimal_comma == "never" else "[0,5; 0,7]"
             raise ValueError(f"{show(text, 40)} is no range of two numbers, like {example}. {WRITTEN}.")
@@ -341,9 +341,9 @@ def read_cells(
         if is_missing(cell) or (isinstance(cell, str) and is_empty(cell) and not (words and words.has(cell))):
             continue
         try:
-            statement = read_cell(cell, words=words)
+            statement = read_cell(cell, "unambiguous", words)
         except ValueError as error:
-            raise _refuse_cell(cell, where(k), str(error), words) from None
+            raise _refuse_cell(cell, where(k), error, words) from None
         if statement is not None:
             low[k], high[k] = statement
     known = ~np.isnan(low)
@@ -354,12 +354,12 @@ def read_cells(
     return numbers.reshape(array.shape), *ends
 
 
-def _refuse_cell(cell: Any, where: str, reason: str, words: Words | None) -> DataError:
+def _refuse_cell(cell: Any, where: str, reason: ValueError, words: Words | None) -> DataError:
     """Return the error for a cell of an array that is no measurement."""
-    is_text, advice = isinstance(cell, str | bytes), _advice(cell)
+    is_text, advice = isinstance(cell, str | bytes), _advice(cell, "unambiguous")
     # Text that is certainly meant as a measurement tells nothing about the form of the table
     code = "text_value" if is_text and advice in ("", GRADES) else None
-    if words is not None or (isinstance(cell, str) and _LIKE_A_LIMIT.search(cell)):
+    if words or not isinstance(reason, _NoMeasurementError) or (is_text and _LIKE_A_LIMIT.search(str(cell))):
         return DataError(f"{where}: {reason}", code=code)
     kind = "text" if is_text else type(cell).__name__
     return DataError(

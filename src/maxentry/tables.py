@@ -157,7 +157,7 @@ def read(
     lengths = {len(column) for column in cells}
     if len(lengths) > 1:
         raise DataError(f"expected columns of one length, got lengths {sorted(lengths)}.")
-    return Table([as_text(name) for name in columns], cells, source)
+    return Table([as_text(name) for name in columns], cells, source, decimal_comma="unambiguous")
 
 
 def read_bytes(path: str | PathLike[str]) -> bytes:

@@ -47,15 +47,15 @@ def correct(
 
     se: its standard error; None leaves it as it was.
     """
-    old = _find_measurement(state, id, row, col, number)
-    statement = cells.parse_measurement(cells.flag_text(value), "the correction", words=state.settings.words)
-    error = cells.parse_number(se, "the correction, se")
+    old, where = _find_measurement(state, id, row, col, number), "the correction"
+    statement = cells.parse_measurement(cells.flag_text(value), where, "unambiguous", state.settings.words)
+    error = cells.parse_number(se, f"{where}, se")
     if statement is None:
         if error is not None:
             raise DataError("expected a value with its standard error, got the standard error alone.")
         return ([], None) if old.struck else ([Corrected(old.number, None, as_text(reason))], None)
     spread = (old.se or 0.0) if error is None else error
-    reading = cells.check_reading(Reading(*statement, spread), "the correction")
+    reading = cells.check_reading(Reading(*statement, spread), where)
     name = place(state.row_axis, old.row, state.col_axis, old.col)
     state.settings.check_value(statement.value if reading.is_plain else reading, name)
     if not old.struck and reading == (old.reading or Reading(old.value, old.value)):
@@ -296,8 +296,8 @@ def lines_from_table(
     """
     table = _name_roles(tables.read(data))
     if se is None and _is_wide(table):
-        own_labels = not isinstance(data, Mapping) and frames.is_frame(data)
-        return _lines_from_wide(Table(*label_columns(data)) if own_labels else table, words, flags)
+        own = label_columns(data) if not isinstance(data, Mapping) and frames.is_frame(data) else None
+        return _lines_from_wide(replace(table, names=own[0], columns=own[1]) if own else table, words, flags)
     places = _find_columns(table, se, words)
     columns = {name: table.columns[place] for name, place in places.items()}
     if not columns.keys() & {"value", "low", "high", "trials", "failed", "status"} or not (
