@@ -247,7 +247,8 @@ def _parse_wide(table: Table, words: Words | None) -> Matrix:
     """Row labels in the first column, one more column for each column of the matrix."""
     if len(table.names) < 2:
         only = f"only the column {table.names[0]!r}"
-        hint = f" Choose another sheet: --sheet {table.unread[0]!r}." if table.unread else ""
+        hint = " Commas, semicolons or tabs separate the cells of a CSV file."
+        hint = f" Choose another sheet: --sheet {table.unread[0]!r}." if table.unread else hint
         raise DataError(
             f"{table.source}: expected row labels and at least one more column, got {only}.{hint}"
         )
