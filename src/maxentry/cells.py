@@ -34,6 +34,7 @@ ABSENT = (
 )
 
 _POINT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
+_WHOLE = re.compile(r"\d{1,9}(\.0)?")
 _COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r",\d{3}(?!\d)")  # an English spreadsheet writes 1234 as 1,234
 _POINT_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # where commas are decimal, 1.234 may be 1234
@@ -210,7 +211,9 @@ class Words(NamedTuple):
         """Return the number of a word, or one of these numbers; a ValueError says what was expected."""
         code = self.codes.get(_word(cell)) if isinstance(cell, str) else to_float(cell)
         if code not in self.codes.values():
-            raise ValueError(f"expected {self.expected}, got {show(cell, 40)}.")
+            counts = _WHOLE.fullmatch(str(cell).strip()) and "yes" in self.codes
+            hint = " Counts of trials go in two columns, successes and trials." if counts else ""
+            raise ValueError(f"expected {self.expected}, got {show(cell, 40)}.{hint}")
         return code  # type: ignore[return-value]
 
     def show(self, code: float) -> str:

@@ -236,7 +236,14 @@ TABLE = "ligand;S1;S2\nL1;1,5;2,5\nL2;;3\n"
 
 
 @pytest.mark.parametrize(
-    "above", ["Yields of plate 3\n", "Yields of plate 3;;\n", "Yields in %\n\n15 May\n", "Plate 3;\n\n"]
+    "above",
+    [
+        "Yields of plate 3\n",
+        "Yields of plate 3;;\n",
+        "Yields in %\n\n15 May\n",
+        "Plate 3;\n\n",
+        "Yields, in %\n",
+    ],
 )
 def test_a_title_above_the_names_is_left_out_and_said(above: str) -> None:
     with pytest.warns(
@@ -258,7 +265,7 @@ def test_a_title_above_the_names_is_left_out_and_said(above: str) -> None:
     "content",
     [
         "a\nb;c\nd;e\n",
-        "Yields, in %\nrow;x;y\nA;1,5;2,5\n",
+        "a,b\nx;y,1\nz;w,2\n",
         "name\nL1;0,5\nL2;0,7\n",
         "row,1,2\nA,1,2\n",
         "name\nx\ny\n",

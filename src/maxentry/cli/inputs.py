@@ -247,7 +247,8 @@ def _parse_wide(table: Table, words: Words | None) -> Matrix:
     """Row labels in the first column, one more column for each column of the matrix."""
     if len(table.names) < 2:
         only = f"only the column {table.names[0]!r}"
-        hint = f" Choose another sheet: --sheet {table.unread[0]!r}." if table.unread else ""
+        hint = " Commas, semicolons or tabs separate the cells of a CSV file."
+        hint = f" Choose another sheet: --sheet {table.unread[0]!r}." if table.unread else hint
         raise DataError(
             f"{table.source}: expected row labels and at least one more column, got {only}.{hint}"
         )
@@ -311,10 +312,8 @@ def _check_labels(side: str, labels: list[str], table: Table) -> None:
     if all(map(_is_numeral, table.names)):
         hint = NO_NAMES
     if "" in labels:
-        above = (
-            "" if any(table.names[1:]) else " If there is a title above the names of the columns, delete it."
-        )
-        raise DataError(f"{table.source}: expected a name for every column, got an empty one.{above}")
+        above = "If there is a title above the names of the columns, delete it."
+        raise DataError(f"{table.source}: expected a name for every column, got an empty one. {above}")
     _check_distinct(side, labels, table.source, hint if side == "row" else "")
 
 

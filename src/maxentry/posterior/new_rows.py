@@ -53,7 +53,7 @@ from maxentry.model.link import Basis, find_basis, normalise_mask
 from maxentry.observations import Observations
 from maxentry.posterior import intervals
 from maxentry.posterior.chains import Chain, ModelSpec
-from maxentry.posterior.decisions import stack_coefficients
+from maxentry.posterior.coefficients import stack_coefficients
 from maxentry.posterior.draws import Draws
 from maxentry.posterior.gibbs import gather
 from maxentry.posterior.intervals import Answers, Deviation, Maps, Prediction, quantiles
@@ -245,7 +245,7 @@ class NewRows:
             nu2 = law.var - w2
             none = np.empty(0)
             own = (
-                Deviation(w2, nu2, none.astype(np.int64), none, none, none, self._posterior.shape[1])
+                Deviation(w2, nu2, none.astype(int), none, none, none, none, none, self._posterior.shape[1])
                 if self._repeats is None
                 else Deviation.of(self._repeats, w2, nu2)
             )

@@ -22,7 +22,7 @@ from maxentry.errors import MissingDependencyError, ParameterError, is_choice
 from maxentry.model.goal import OVERALL, Goal, Line
 from maxentry.model.likelihood import Likelihood, NoiseLaw
 from maxentry.observations import Observations
-from maxentry.posterior import archive, decisions, intervals
+from maxentry.posterior import archive, coefficients, decisions, intervals
 from maxentry.posterior.archive import Parts
 from maxentry.posterior.chains import (
     Chain,
@@ -431,7 +431,7 @@ class Posterior:
         intervals.check_level(level)
         if not self.fit.linked:
             raise ParameterError("features are of a fit with row_features or col_features, got one without")
-        found = decisions.describe_features(self.draws, self.chains, self.fit, self.observations, level)
+        found = coefficients.describe_features(self.draws, self.chains, self.fit, self.observations, level)
         return frames.make_frame(found, self.observations.frame_kind)
 
     # Newcomers
