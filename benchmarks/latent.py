@@ -6,17 +6,26 @@
 All are measured in one process, in turns, in CPU seconds of one thread, medians. The data are draws of the
 model; limits are those of a scale that no value lies inside (each says "above zero" or "below"), so N latent values are
 drawn in every sweep, and now and then the noise and the cuts without them.
+
+The second table has the parts of a sweep at R = 8, each timed where it comes in the sweep: nanoseconds a measurement.
+"Written by rows" is a copy of the values from the order of columns into that of rows and nothing else, a part of the
+draws.
 """
 
 import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from measures import table
+from numba import njit
 
 from maxentry import Observations
+from maxentry.kernels import gibbs as kernel
+from maxentry.kernels.latent import entry_means, fill_latent, redraw_scales
+from maxentry.kernels.rng import fill_normal
 from maxentry.model.likelihood import Likelihood
 from maxentry.posterior import chains, gibbs
 from maxentry.posterior.chains import ModelSpec
@@ -47,14 +56,28 @@ def kinds_of(m1: int, m2: int, n: int) -> dict[str, tuple[Likelihood, Observatio
     }
 
 
-def chain_of(likelihood: Likelihood, observations: Observations, rank: int) -> Callable[[int], None]:
-    """Return a chain that runs so many sweeps."""
+class Begun(NamedTuple):
+    """A chain and what its sweeps need."""
+
+    data: gibbs.GibbsData
+    state: gibbs.GibbsState
+    hyper: np.ndarray
+    rng: np.random.Generator
+    workspace: Workspace
+
+
+def begin(likelihood: Likelihood, observations: Observations, rank: int) -> Begun:
     units = gibbs.Units(0.0, 1.0)
     fit = ModelSpec(likelihood, units=units)
     data, priors = fit.data(observations), fit.priors_of(observations.shape)
     (chain,) = chains.spawn_chains(np.random.SeedSequence(0), data, [rank], priors)
-    rng, state, hyper = chain.generator(), chain.state, gibbs.hyperparameters(priors(rank))
-    workspace = Workspace.allocate(data, rank)
+    hyper = gibbs.hyperparameters(priors(rank))
+    return Begun(data, chain.state, hyper, chain.generator(), Workspace.allocate(data, rank))
+
+
+def chain_of(likelihood: Likelihood, observations: Observations, rank: int) -> Callable[[int], None]:
+    """Return a chain that runs so many sweeps."""
+    data, state, hyper, rng, workspace = begin(likelihood, observations, rank)
     nothing = gibbs.DrawBuffers(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
 
     def sweep(n: int) -> None:
@@ -77,6 +100,64 @@ def measure(m1: int, m2: int, n: int, rank: int, rounds: int) -> dict[str, float
     return {name: float(np.median(times)) for name, times in seconds.items()}
 
 
+def parts_of(likelihood: Likelihood, observations: Observations, rank: int, sweeps: int) -> dict[str, float]:
+    """Return the mean CPU seconds of the parts of a sweep."""
+    data, state, hyper, rng, workspace = begin(likelihood, observations, rank)
+    workspace.fill(state, data)
+    left, right, scratch, latent = workspace.left, workspace.right, workspace.scratch, workspace.latent
+    rows, cols = (np.array([0, side.free.size]) for side in (left, right))
+    source, scalars, nothing = data.by_col.source, state.scalars.copy(), np.empty(0)
+    fixed = rank, data.effects, workspace.aligned
+    found: dict[str, list[float]] = {}
+
+    def sweep(timed: Callable[[str], None]) -> None:
+        fill_normal(left.Z, rng)
+        kernel.change_gauge(left, right, scratch, rank)
+        kernel.begin_sweep(left, right, scratch, *fixed, 1.0, scalars, rng)
+        fill_normal(right.Z, rng)
+        kernel.draw_blocks(np.zeros(1, np.int64), rows, left, right, scratch, rank, data.effects, scalars)
+        kernel.switch_sides(left, right, scratch, *fixed, hyper, scalars, rng)
+        kernel.draw_blocks(np.zeros(1, np.int64), cols, right, left, scratch, rank, data.effects, scalars)
+        kernel.finish_sweep(left, right, scratch, *fixed, source, nothing, hyper, scalars, rng)
+        timed("as of plain values")
+        if latent is None:
+            return
+        mean = scalars[kernel.MU]
+        entry_means(
+            latent.indptr, latent.rows, left.factors, right.factors, left.effect, right.effect, mean, latent.mean
+        )  # fmt: skip
+        timed("entries")
+        if rng.random() < latent.often[0]:
+            scalars[kernel.ETA2] = redraw_scales(
+                latent, right.values, right.weights, 1.0, scalars[kernel.ETA2], hyper[kernel.H_ETA],
+                hyper[kernel.H_ETA + 1], scalars[kernel.N_SCALARS :], rng,
+            )  # fmt: skip
+        timed("noise and cuts without z")
+        fill_latent(latent, right.weights, 1 / scalars[kernel.ETA2], left.values, right.values, rng)
+        timed("draws of z")
+        copy_to_rows(source, right.values, left.values)
+        timed("of them written by rows")
+
+    for k in range(WARM_UP + sweeps):
+        at = time.thread_time()
+
+        def timed(part: str, k: int = k) -> None:
+            nonlocal at
+            now = time.thread_time()
+            if k >= WARM_UP:
+                found.setdefault(part, []).append(now - at)
+            at = time.thread_time()
+
+        sweep(timed)
+    return {part: float(np.mean(seconds)) for part, seconds in found.items()}
+
+
+@njit
+def copy_to_rows(source: np.ndarray, right: np.ndarray, left: np.ndarray) -> None:
+    for n in range(source.size):
+        left[source[n]] = right[n]
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--quick", action="store_true")
@@ -90,7 +171,17 @@ def main() -> None:
         lines.append([f"{m1:,} x {m2:,}, N = {n:,}, R = {rank}", *cells])
     header = ["matrix", *(f"{name}, ms (times plain)" for name in found)]
     about = "Written by `python benchmarks/latent.py`, which says what is measured: CPU time of a sweep, one thread."
+    m1, m2, n, rank = SIZES[0]
+    parts = {
+        name: parts_of(*kind, rank, 100 if given.quick else 400) for name, kind in kinds_of(m1, m2, n).items()
+    }
+    columns = list(parts["grades"])
+    shares = [
+        [name, *(f"{1e9 * part[key] / n:.1f}" if key in part else "–" for key in columns)]
+        for name, part in parts.items()
+    ]
     text = f"# Sweeps with latent values\n\n{about}\n\n{table(header, lines)}"
+    text += f"\nParts of a sweep at R = {rank}, ns a measurement:\n\n{table(['kind', *columns], shares)}"
     given.out.write_text(text)
     print(text)
 

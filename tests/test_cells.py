@@ -88,6 +88,7 @@ def test_a_decimal_comma_where_the_table_has_one(cell, low, high, comma):
         ("[0.5", "never", 'in CSV a cell with a comma needs quotes: "[0.5, 0.7]"'),
         ("[1,2,3]", "never", "no range of two numbers, like [0.5, 0.7]"),
         ("[1,2]", "always", "no range of two numbers, like [0,5; 0,7]"),
+        ("[1,2,3,4]", "unambiguous", "no range of two numbers, like [0,5; 0,7]"),
         ("0.5 ± 0.1", "never", "a standard error goes in a column se"),
         ("many", "never", "'many' is not a number. Leave it empty if it was not measured. Grades need kind='grades'"),
         ("ca. 3", "never", "'ca. 3' is not a number. Write a number, a limit as <0.5 or >100, or a range as 0.5..0.7."),

@@ -60,10 +60,19 @@ def test_off_a_terminal_long_work_says_ever_less_often_how_far_it_is(capsys, mon
             bar.advance()
             silent.advance()
     assert capsys.readouterr().err.splitlines() == [
-        "maxentry: sampling: 10% done after 10 s, about 90 s to go",
-        "maxentry: sampling: 30% done after 30 s, about 70 s to go",
-        "maxentry: sampling: 90% done after 90 s, about 10 s to go",
+        "maxentry: sampling: 11% done after 11 s, about 89 s to go",
+        "maxentry: sampling: 33% done after 33 s, about 67 s to go",
+        "maxentry: sampling: 99% done after 99 s, about 1 s to go",
     ]
+
+
+def test_time_before_the_first_step_is_not_counted_in_what_is_left(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    with progress.track(100, "sampling") as bar:
+        for now[0] in range(60, 75):  # a minute of compiling, then a step a second
+            bar.advance()
+    assert capsys.readouterr().err == "maxentry: sampling: 11% done after 70 s, about 89 s to go\n"
 
 
 @pytest.mark.parametrize(("enabled", "shown"), [(None, False), (False, False), (True, True)])

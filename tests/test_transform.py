@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.reference.transform_slow import forward_slow, inverse_slow
 
 from maxentry.errors import DataError, ParameterError
-from maxentry.transform import NONE, Scales, Transform, ValueMap, guess_ends
+from maxentry.transform import NONE, Scales, Transform, ValueMap, guess_ends, hint_kind
 
 ALL = [Transform(), Transform("log"), Transform("logit"), Transform("logit", -1, 101)]
 PERCENT = Transform("logit", 0, 100)
@@ -187,3 +187,26 @@ def test_limits_that_say_nothing_or_the_impossible_are_refused(
 )
 def test_a_scale_with_ends_is_guessed_from_values_near_them(values, ends):
     assert guess_ends(values) == ends
+
+
+@pytest.mark.parametrize(
+    ("values", "hint"),
+    [
+        ([0, 1] * 4, '0 or 1; if they mean no and yes, say kind="yes/no"'),
+        ([1, 2, 3, 4, 5] * 4, 'among 1,2,3,4,5; if they are grades, say kind="grades", levels=[1,2,3,4,5]'),
+        ([0.5, 1, 1.5, 2] * 4, 'among 0.5,1,1.5,2; if they are grades, say kind="grades", levels=[0.5,1,1.5,2]'),
+        ([0, 1] * 3, ""),  # too few to tell
+        ([0, 1, 2, 3, 5] * 9, ""),  # 4 is left out: counts
+        ([3, 4, 5, 6] * 9, ""),
+        ([1, 2] * 9, ""),
+        (list(range(11)) * 9, ""),
+        ([1.0, 1.25, 1.5] * 9, ""),
+        ([0.3, 0.7, 1.1] * 9, ""),
+        ([], ""),
+    ],
+)  # fmt: skip
+def test_numbers_that_may_be_answers_or_grades_are_named(values, hint):
+    assert hint_kind(values) == (f"all values are {hint}" if hint else "")
+    shell = hint_kind(values, shell=True)
+    assert bool(shell) == bool(hint)
+    assert ("--kind" in shell) == bool(hint)

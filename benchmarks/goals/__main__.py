@@ -34,13 +34,13 @@ TABLES = {
     "trap": lambda: report.keep("trap", trap.run_all()),
     "times": lambda: report.keep("times", times.measure_times()),
     "loss": lambda: report.keep("loss", times.measure_loss()),
-    "reliability": lambda: report.keep("reliability", reliability.run_all()),
+    "reliability": lambda: report.keep("reliability", reliability.run_all(report.read("reliability") or {})),
     "baybe": lambda: report.keep("baybe", peer.run_all()),
 }
 
 if __name__ == "__main__":
     named = sys.argv[1:] or [
-        name for name in TABLES if name in ("matrices", "ceiling") or report.read(name) is None
+        name for name in TABLES if name in ("matrices", "ceiling", "reliability") or report.read(name) is None
     ]
     for name in named:
         if name != "page":

@@ -95,6 +95,36 @@ def verdicts(cells: Cells) -> list[list[str]]:
     return lines
 
 
+def reach(cells: Cells, found: list[dict[str, Any]]) -> str:
+    """What is missed of recall and of the regret of the best measured, beside what could be found (below)."""
+    lines = []
+
+    def ends(name: str, rule: str, measure: str) -> list[float]:
+        seeds = [x["seed"] for x in found if x["matrix"] == name]
+        return [cells[name, s, rule][-1][measure] for s in seeds if (name, s, rule) in cells]
+
+    for name in matrices.MATRICES:
+        mine = {what: float(np.mean([x[what] for x in found if x["matrix"] == name]))
+                for what in ("all", "four fifths", "regret") if any(x["matrix"] == name for x in found)}  # fmt: skip
+        ours, fill = pairs(cells, name, "recall", "best: goal", "fill")
+        if ours < 2 * fill and mine:
+            wish = 2 * float(np.mean(ends(name, "fill", "recall")))
+            why = "missed" if wish <= mine["four fifths"] else "out of reach"
+            why += f": who knows four fifths of the values finds {mine['four fifths']:.3f}"
+            if wish > mine["all"]:
+                why = f"impossible: who knows all values finds {mine['all']:.3f}"
+            lines.append([f"recall twice `fill`'s, {name}", f"{wish:.3f}", why])
+        ours, fill = pairs(cells, name, "measured regret", "column: goal", "fill")
+        if ours > max(fill / 2, TINY) and mine:
+            wish = float(np.mean(ends(name, "fill", "measured regret"))) / 2
+            why = "missed" if wish >= mine["regret"] else "out of reach"
+            why += ": who knows four fifths of the values has"
+            lines.append([f"half of `fill`'s regret, {name}", f"{wish:.3f}", f"{why} {mine['regret']:.3f}"])
+    text = "\nOf what is missed, what nobody could keep, from the table of what could be found below and the same "
+    text += "replicates. All else that the table above names is simply missed.\n\n"
+    return text + table(["asked", "that is", "and"], lines)
+
+
 def goal_table(cells: Cells, goal: str, measure: str, large: bool, title: str) -> str:
     rules, lines, times_ = rules_of(cells, goal, measure), [], 100 if measure == "wrong" else 1
     sums = defaultdict(list)
@@ -229,6 +259,8 @@ def write_page() -> None:
     cells, text = campaigns.read_cells(), HEAD
     if cells:
         text += "## Asked\n\n" + table(["asked", "kept on", "not on (ours, other)"], verdicts(cells))
+        if (found := read("ceiling")) is not None:
+            text += reach(cells, found)
         text += "\n" + " ".join((campaigns.__doc__ or "").split("\n\n", 1)[1].split()) + "\n"
         text += "".join(goal_table(cells, *goal) for goal in GOALS) + pair_table(cells)
         if (found := read("ceiling")) is not None:

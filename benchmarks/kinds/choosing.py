@@ -7,12 +7,14 @@ KINDS_SEEDS is the number of replicates (2).
 """
 
 import os
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from benchmarks import matrices
 from benchmarks.checks import Line
 from benchmarks.kinds.limits import TABLES as LIMITS
-from benchmarks.kinds.scores import choose_seeds, crps, log_loss, remember
+from benchmarks.kinds.scores import choose_seeds, crps, jackknife, log_loss, remember
 from benchmarks.kinds.yes_no import TABLES as YES_NO
 from scipy.special import ndtr, xlogy
 from scipy.stats import spearmanr
@@ -60,9 +62,11 @@ def bald(quick: bool) -> list[Line]:
         lines.append(Line(what, text, ">= 0.95"))
     for name, make in YES_NO.items():
         scores = []
-        for seed in range(1 if quick else SEEDS):
-            scores.append([run_answers(make(), way, seed) for way in ("default", "exact", "uniform")])
-            print(f"  {name} {seed} {np.round(scores[-1], 4).tolist()}", flush=True)
+        for seed in [0] if quick else choose_seeds("bald", name, SEEDS):
+            one = partial(_answers, make, seed)
+            scores.append(one() if quick else remember("bald", f"{name}, seed {seed}", one))
+        if not scores:
+            continue
         default, exact, uniform = np.mean(scores, axis=0)
         text = f"{default:.4f}, {exact:.4f}, {uniform:.4f}"
         what = (
@@ -70,6 +74,11 @@ def bald(quick: bool) -> list[Line]:
         )
         lines.append(Line(what, text, "default no higher than exact"))
     return lines
+
+
+def _answers(make: Callable[[], np.ndarray], seed: int) -> list[float]:
+    """Log loss of the default, of greatest exact information, of uniform entries."""
+    return [round(run_answers(make(), way, seed), 6) for way in ("default", "exact", "uniform")]
 
 
 def fit(i: np.ndarray, j: np.ndarray, yes: np.ndarray, shape: tuple[int, int], seed: int) -> Belief:
@@ -116,16 +125,24 @@ def campaigns(quick: bool) -> list[Line]:
         seeds = [0] if quick else choose_seeds("campaigns", name, SEEDS)
         if not seeds:
             continue
-        found = [_cell(name, (low, high), seed, quick) for seed in seeds]
-        (ours, ours_uniform), (plain, plain_uniform) = np.mean(found, axis=0)
+        found = np.array([_cell(name, (low, high), seed, quick) for seed in seeds])
+        (ours, ours_uniform), (plain, plain_uniform) = found.mean(0)
         text = (
             f"{ours / ours_uniform:.3f} ({ours:.4f} / {ours_uniform:.4f}); as values {plain / plain_uniform:.3f} "
             f"({plain:.4f} / {plain_uniform:.4f})"
         )
+        if len(found) > 2:
+            text += f"; difference {_difference(found):+.3f} ± {jackknife(_difference, found):.3f}"
         lines.append(
             Line(f"{name}, {len(found)} seeds: CRPS, default over uniform", text, "no higher than as values")
         )
     return lines
+
+
+def _difference(found: np.ndarray) -> float:
+    """Default over uniform with limits, less the same as values; cells are (with limits or not, default or uniform)."""
+    ratio = found.mean(0)[:, 0] / found.mean(0)[:, 1]
+    return float(ratio[0] - ratio[1])
 
 
 def _cell(name: str, limits: tuple[float | None, float | None], seed: int, quick: bool) -> list[list[float]]:

@@ -7,11 +7,13 @@ answers are drawn (in the real tables the chance rises with the value). KINDS_SE
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from benchmarks import matrices
 from benchmarks.checks import Line
+from benchmarks.kinds.scores import choose_seeds, remember
 from scipy.special import ndtr
 
 import maxentry
@@ -78,7 +80,7 @@ CASES = {
 }
 
 
-def run_campaign(case: Case, seed: int, batches: int) -> np.ndarray:
+def run_campaign(case: Case, seed: int, batches: int) -> list[list[float]]:
     """Expected error, promised error after the next batch, and true error, at each look."""
     (m1, m2), rng = case.truth.shape, np.random.default_rng([seed, 16])
     first, batch, looks = (m1 * m2) // 5, (m1 * m2) // 10, []
@@ -99,18 +101,18 @@ def run_campaign(case: Case, seed: int, batches: int) -> np.ndarray:
         outlook = campaign.outlook(batch, progress=False).outlook
         mean = campaign.posterior(progress=False).arrays.mean
         true = float(np.sqrt(np.nanmean((mean - case.truth) ** 2)))
-        looks.append((outlook.error_now, outlook.error_after, true))
-    return np.array(looks)
+        looks.append([round(float(x), 6) for x in (outlook.error_now, outlook.error_after, true)])
+    return looks
 
 
 def promises(quick: bool) -> list[Line]:
     """True over expected error from the second batch on, and achieved over promised decrease of each batch."""
     found: dict[tuple[str, str], list[np.ndarray]] = {}
     for (kind, name), make in CASES.items():
-        for seed in range(1 if quick else SEEDS):
-            looks = run_campaign(make(name, seed), seed, 2 if quick else BATCHES)
-            found.setdefault((kind, name), []).append(looks)
-            print(f"  {kind}, {name}, {seed}: {np.round(looks, 4).tolist()}", flush=True)
+        for seed in [0] if quick else choose_seeds("promises", f"{kind}, {name}", SEEDS):
+            one = partial(run_campaign, make(name, seed), seed, 2 if quick else BATCHES)
+            looks = one() if quick else remember("promises", f"{kind}, {name}, seed {seed}", one)
+            found.setdefault((kind, name), []).append(np.array(looks))
     return summarise(found)
 
 

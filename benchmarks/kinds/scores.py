@@ -42,6 +42,13 @@ def forget(checks: list[str]) -> None:
         CELLS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
 
 
+def jackknife(statistic: Callable[[np.ndarray], float], found: np.ndarray) -> float:
+    """Standard error of a statistic of independent seeds (the first axis), from leaving out each of them."""
+    n = len(found)
+    left = np.array([statistic(np.delete(found, k, axis=0)) for k in range(n)])
+    return float(np.sqrt((n - 1) / n * np.sum((left - left.mean()) ** 2)))
+
+
 def crps(draws: np.ndarray, truth: np.ndarray) -> float:
     """Mean continuous ranked probability score of predictive draws (S, n): E|Y - y| - E|Y - Y'| / 2."""
     ordered = np.sort(draws, axis=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import errno
+import io
 import math
 import os
 import re
@@ -11,6 +12,7 @@ import secrets
 import stat
 import struct
 import sys
+import warnings
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,14 +30,29 @@ THREADS_VARIABLE = "MAXENTRY_THREADS"
 
 
 # Bytes of other encodings: two of UTF-8, and rows of letters that Western European words do not have
+WESTERN = "windows-1252"
 NOT_WESTERN = re.compile(rb"[\xc2\xc3][\x80-\xbf]|[\x80-\xff]{4}|[\x81\x8d\x8f\x90\x9d]")
 
 
-def decode_text(content: bytes) -> tuple[str, str]:
-    """Return the text of a file and its encoding: UTF-8, UTF-16 with its mark, else windows-1252, as Excel's "CSV" has.
+def decode_text(content: bytes, source: str) -> tuple[str, str]:
+    """Return a table's text and encoding: UTF-8, UTF-16 with its mark, else windows-1252, as Excel's "CSV" has.
 
-    Raise UnicodeDecodeError where it is none of them.
+    A warning says so where it is the last. source: what messages call the file.
     """
+    try:
+        text, encoding = _decode(content)
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        place = f"{source}, line {line}" if source else f"line {line}"
+        raise DataError(f"{place}: not UTF-8. In Excel, save as 'CSV UTF-8'.") from None
+    if "\x00" in text:
+        raise DataError(f"{source or 'the stream'} is not a CSV, Excel or Parquet file.")
+    if encoding == WESTERN:
+        warnings.warn(f"{source or 'the stream'}: read as {WESTERN}, since it is not UTF-8.", stacklevel=2)
+    return text, encoding
+
+
+def _decode(content: bytes) -> tuple[str, str]:
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return content.decode("utf-16"), "utf-16"
     try:
@@ -43,7 +60,7 @@ def decode_text(content: bytes) -> tuple[str, str]:
     except UnicodeDecodeError:
         if NOT_WESTERN.search(content):
             raise
-        return content.decode("cp1252"), "windows-1252"
+        return content.decode("cp1252"), WESTERN
 
 
 @contextmanager
@@ -349,3 +366,55 @@ class ThreadTeam:
             self._wait(others)
         for other in others:
             other.result()
+
+
+# Workbooks of Excel
+
+MOST_COLUMNS = 16_384  # of a sheet
+MOST_ELEMENTS = 1_000_000  # of the XML of a line of a sheet; ten times as many of its texts
+LARGEST_WORKBOOK = 2**28  # bytes, unpacked
+
+
+def open_workbook(content: bytes, source: str) -> Any:
+    """Open a workbook of a reasonable size."""
+    import zipfile
+    from xml.parsers import expat
+
+    from openpyxl import load_workbook
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as package:
+            parts = package.infolist()
+            size, most = sum(part.file_size for part in parts), LARGEST_WORKBOOK / 2**20
+            if size > LARGEST_WORKBOOK:
+                got = f"{size / 2**20:.0f} MiB"
+                raise DataError(f"{source}: expected a workbook of at most {most:.0f} MiB, got one of {got}.")
+            for part in parts:
+                with package.open(part) as stream, suppress(expat.ExpatError):  # a picture, say
+                    _check_part(stream, source)
+        with warnings.catch_warnings():  # of drawings and styles that are not read
+            warnings.simplefilter("ignore")
+            return load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+    except DataError:
+        raise
+    except Exception as error:  # of zip, of XML, of openpyxl
+        raise DataError(f"{source} is not an Excel file that can be read: {error!s:.80}.") from None
+
+
+def _check_part(stream: Any, source: str) -> None:
+    """Refuse a part of a workbook that would take much more memory than its text when openpyxl reads it."""
+    from xml.parsers import expat
+
+    parser, count, start = expat.ParserCreate(), 0, 0
+
+    def open_element(name: str, _: object) -> None:
+        nonlocal count, start
+        count += 1
+        if name == "row" or name.endswith(":row"):
+            start = count
+        if count - start > (MOST_ELEMENTS if start else 10 * MOST_ELEMENTS):
+            got = f"{count - start} elements in {'a line' if start else 'a part'}"
+            raise DataError(f"{source}: expected a sheet of at most {MOST_COLUMNS} columns, got {got}.")
+
+    parser.StartElementHandler = open_element
+    parser.ParseFile(stream)

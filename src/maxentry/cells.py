@@ -18,7 +18,7 @@ from maxentry.frames import is_missing, to_float
 from maxentry.labels import NOTHING as NO_MEASUREMENT
 from maxentry.labels import as_array, floats, label_text
 from maxentry.tables import DecimalComma, cell_text
-from maxentry.wording import as_text, show
+from maxentry.wording import NO_WORDS, YES_WORDS, as_text, show
 
 NOTHING = ("", "na", "n/a", "nan", "null", "none", "<na>")
 FAILED = ("failed", "fail")
@@ -28,28 +28,13 @@ MOST_TRIALS = 100_000  # in one line
 LONGEST_ID = 18  # digits; Python refuses to parse a whole number of thousands of digits
 # What people write where there is no value: not detected, not determined, below a limit of detection
 ABSENT = (
-    *(
-        "nd",
-        "n.d.",
-        "n.d",
-        "n/d",
-        "n.a.",
-        "n.a",
-        "nq",
-        "n.q.",
-        "-",
-        "--",
-        "–",
-        "—",
-        "?",
-        "missing",
-        "unknown",
-    ),
-    *("not detected", "not determined", "not measured", "failed", "trace", "traces", "below detection"),
-    *("lod", "loq", "bdl", "bql", "blq", "<lod", "<loq", "< lod", "< loq"),
+    *("nd", "n.d.", "n.d", "n/d", "n.a.", "n.a", "nq", "n.q.", "-", "--", "–", "—", "?", "missing"),
+    *("unknown", "not detected", "not determined", "not measured", "failed", "trace", "traces"),
+    *("below detection", "lod", "loq", "bdl", "bql", "blq", "<lod", "<loq", "< lod", "< loq"),
 )
 
 _POINT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
+_WHOLE = re.compile(r"\d{1,9}(\.0)?")
 _COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r",\d{3}(?!\d)")  # an English spreadsheet writes 1234 as 1,234
 _POINT_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # where commas are decimal, 1.234 may be 1234
@@ -226,7 +211,9 @@ class Words(NamedTuple):
         """Return the number of a word, or one of these numbers; a ValueError says what was expected."""
         code = self.codes.get(_word(cell)) if isinstance(cell, str) else to_float(cell)
         if code not in self.codes.values():
-            raise ValueError(f"expected {self.expected}, got {show(cell, 40)}.")
+            counts = _WHOLE.fullmatch(str(cell).strip()) and "yes" in self.codes
+            hint = " Counts of trials go in two columns, successes and trials." if counts else ""
+            raise ValueError(f"expected {self.expected}, got {show(cell, 40)}.{hint}")
         return code  # type: ignore[return-value]
 
     def show(self, code: float) -> str:
@@ -241,9 +228,8 @@ def _word(cell: Any) -> str:
 
 
 YES_NO = Words(
-    dict.fromkeys(("yes", "y", "true", "t", "pass", "+", "1"), 1.0)
-    | dict.fromkeys(("no", "n", "false", "f", "fail", "-", "\N{MINUS SIGN}", "0"), 0.0),
-    "yes or no (or true/false, pass/fail, +/-, 1/0)",
+    dict.fromkeys((*YES_WORDS, "+", "1"), 1.0) | dict.fromkeys((*NO_WORDS, "-", "\N{MINUS SIGN}", "0"), 0.0),
+    "yes or no (or true/false, right/wrong, pass/fail, +/-, 1/0)",
     {"yes": 1.0, "no": 0.0},
 )
 _SIGNS = {"<": "<", "<=": "<", "≤": "<", ">": ">", ">=": ">", "≥": ">"}
@@ -298,8 +284,8 @@ def _split_ends(text: str, decimal_comma: DecimalComma) -> tuple[str | float, st
     if limit := _LIMIT.fullmatch(text):
         return (-math.inf, limit[2]) if _SIGNS[limit[1]] == "<" else (limit[2], math.inf)
     if pair := _PAIR.fullmatch(text):
-        between = ";" if ";" in pair[1] else "," if decimal_comma == "never" else r",\s+"
-        ends = re.split(between, pair[1])
+        one = decimal_comma == "never" or (decimal_comma == "unambiguous" and pair[1].count(",") == 1)
+        ends = re.split(";" if ";" in pair[1] else "," if one else r",\s+", pair[1])
         if len(ends) != 2:
             example = "[0.5, 0.7]" if decimal_comma == "never" else "[0,5; 0,7]"
             raise ValueError(f"{show(text, 40)} is no range of two numbers, like {example}. {WRITTEN}.")
@@ -355,9 +341,9 @@ def read_cells(
         if is_missing(cell) or (isinstance(cell, str) and is_empty(cell) and not (words and words.has(cell))):
             continue
         try:
-            statement = read_cell(cell, words=words)
+            statement = read_cell(cell, "unambiguous", words)
         except ValueError as error:
-            raise _refuse_cell(cell, where(k), str(error), words) from None
+            raise _refuse_cell(cell, where(k), error, words) from None
         if statement is not None:
             low[k], high[k] = statement
     known = ~np.isnan(low)
@@ -368,12 +354,12 @@ def read_cells(
     return numbers.reshape(array.shape), *ends
 
 
-def _refuse_cell(cell: Any, where: str, reason: str, words: Words | None) -> DataError:
+def _refuse_cell(cell: Any, where: str, reason: ValueError, words: Words | None) -> DataError:
     """Return the error for a cell of an array that is no measurement."""
-    is_text, advice = isinstance(cell, str | bytes), _advice(cell)
+    is_text, advice = isinstance(cell, str | bytes), _advice(cell, "unambiguous")
     # Text that is certainly meant as a measurement tells nothing about the form of the table
     code = "text_value" if is_text and advice in ("", GRADES) else None
-    if words is not None or (isinstance(cell, str) and _LIKE_A_LIMIT.search(cell)):
+    if words or not isinstance(reason, _NoMeasurementError) or (is_text and _LIKE_A_LIMIT.search(str(cell))):
         return DataError(f"{where}: {reason}", code=code)
     kind = "text" if is_text else type(cell).__name__
     return DataError(

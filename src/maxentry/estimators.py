@@ -93,10 +93,12 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
                 "use maxentry.complete for those (unstored is missing there)"
             )
         if reset and frames.is_frame(X) and (long := name_long(X, quiet=True)):
-            index, columns, cells = map(repr, long.values())
+            titles = zip(("index", "columns", "values"), long.values(), strict=False)
+            given = ", ".join(f"{title}={name!r}" for title, name in titles)
+            pivot = f", or pivot it: X.pivot({given})" if "value" in long else ""
             raise DataError(
                 f"{type(self).__name__} expected one line a row, got a long frame, one measurement a line. Use "
-                f"maxentry.complete for it, or pivot it: X.pivot(index={index}, columns={columns}, values={cells})."
+                f"maxentry.complete for it{pivot}."
             )
         ends, text = None, _text_cells(X)
         if text is not None:

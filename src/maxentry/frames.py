@@ -107,11 +107,7 @@ PREDICTED = ("mean", "gain")  # a plate has an sd beside these: that of a predic
 OWN = {*PREDICTED, "told_at", "asked_at"} | {
     *("id", "well", "number", "who", "corrected", "sd", "cost", "status", "reason")
 }
-OWN_BY_ID = {
-    *PREDICTED,
-    "told_at",
-    "asked_at",
-}  # beside an id, one of them says that maxentry wrote the table
+OWN_BY_ID = {*PREDICTED, "told_at", "asked_at"}  # one of them beside an id: maxentry wrote the table
 
 
 def find_beside(
@@ -295,11 +291,18 @@ def _read_long(table: FrameTable, given: Mapping[str, Hashable | None], se: Hash
     names = [table.names[place] for place in (at["row"], at["col"]) if place is not None]
     unused = find_unused(table.names, (*at.values(), *beside.values()))
     cells = {role: list(to_cells(table.column(place))) for role, place in beside.items()}
-    used, valued = (
-        ", ".join(str(table.names[place]) for place in at.values() if place is not None),
-        at["value"],
-    )
+    used, valued = ", ".join(str(table.names[j]) for j in at.values() if j is not None), at["value"]
     return Long(table.kind, rows, cols, values, names[0], names[1], cells, unused, valued is not None, used)
+
+
+def read_series(series: Any) -> Any:
+    """Return a series as a mapping {its name: {label: value}}; as an array where it has no labels."""
+    labels = index_labels(getattr(series, "index", None))
+    if labels is None:
+        return series.to_numpy()
+    if len({*labels}) < len(labels):
+        raise DataError("expected a series with every label once in its index, got one of them twice.")
+    return {"new" if series.name is None else series.name: dict(zip(labels, to_list(series), strict=True))}
 
 
 def has_flags(frame: Any, value: Hashable | None = None, row_column: Hashable | None = None) -> bool:

@@ -20,24 +20,10 @@ from warnings import warn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxentry import wording
+from maxentry import frames, wording
 from maxentry._io import check_memory
 from maxentry.errors import DataError, LabelError, ParameterError, is_whole
-from maxentry.frames import (
-    foreign_code,
-    frame_library,
-    index_labels,
-    is_frame,
-    is_missing,
-    is_number,
-    is_sequence,
-    object_array,
-    open_frame,
-    read_wide,
-    to_cells,
-    to_float,
-    to_list,
-)
+from maxentry.frames import foreign_code, is_missing, object_array, to_cells, to_float, to_list
 
 PER_LABEL = 24  # bytes of a row or column: its count, its place, and one of work
 NOTHING = "expected at least one observation that is not missing, got none."
@@ -236,7 +222,7 @@ class Axis:
         if isinstance(labels, np.ndarray):
             return labels.ndim == 0
         # A tuple is a sequence of labels unless it is itself a label.
-        return not is_sequence(labels) or self._knows(labels)
+        return not frames.is_sequence(labels) or self._knows(labels)
 
     def _knows(self, label: Any) -> bool:
         try:
@@ -275,7 +261,7 @@ def show(label: object) -> str:
 
 def check_labels(labels: Iterable[Hashable], name: str) -> Labels:
     """Return the labels as a tuple; raise if one is missing, not hashable or repeated."""
-    if not is_sequence(labels):
+    if not frames.is_sequence(labels):
         raise DataError(f"expected a sequence of {name} labels, got {show(labels)}.")
     known = tuple(to_list(labels))
     if is_plain(known) and len(set(known)) == len(known):
@@ -318,7 +304,7 @@ def code_labels(
 
 def as_column(items: Any, name: str) -> NDArray[Any]:
     """Return one column of triples as an array: integers stay integers, other values become objects."""
-    if not is_sequence(items):
+    if not frames.is_sequence(items):
         raise DataError(f"expected a sequence of {name}s, got {show(items)}.")
     with foreign_code(f"a sequence of {name}s", items):
         array = items.to_numpy() if hasattr(items, "to_numpy") else items
@@ -334,7 +320,7 @@ def positions_or_labels(
     if labels is None and shape is not None:
         return items, None
     name = {"row": "row", "col": "column"}[side]
-    numbered = items.dtype.kind in "iu" or all(is_number(x) for x in items)
+    numbered = items.dtype.kind in "iu" or all(frames.is_number(x) for x in items)
     if labels is None and numbered:
         raise DataError(f"expected shape= or {side}_labels= with numbered {name}s, got neither.")
     return code_labels(items, labels, name)
@@ -471,9 +457,9 @@ def align_matrix(
 
     row_column: the column of row labels, where the frame has one of this name.
     """
-    if frame_library(given) is None or not is_frame(given):
+    if frames.frame_library(given) is None or not frames.is_frame(given):
         return given
-    wide = read_wide(given, row_column if row_column in [*given.columns] else None)
+    wide = frames.read_wide(given, row_column if row_column in [*given.columns] else None)
     height = len(wide.columns[0]) if wide.columns else 0
     i = _places(wide.form.row_labels, height, Axis("row", len(rows), rows), what)
     j = _places(wide.form.col_labels, len(wide.columns), Axis("column", len(cols), cols), what)
@@ -485,7 +471,7 @@ def align_matrix(
 
 def label_columns(frame: Any) -> tuple[list[Any], list[list[Any]]]:
     """Return the names and columns of a wide frame, the column of row labels first; these may be pandas' index."""
-    form, columns, *_ = read_wide(frame)
+    form, columns, *_ = frames.read_wide(frame)
     rows = range(len(columns[0])) if form.row_labels is None else form.row_labels
     cols = range(len(columns)) if form.col_labels is None else form.col_labels
     return ["row", *cols], [[*rows], *map(list, columns)]
@@ -497,7 +483,7 @@ def align_vector(given: Any, labels: Labels, name: str) -> Any:
 
     if isinstance(given, Mapping):
         names, values = list(given), list(given.values())
-    elif dependencies.is_pandas_series(given) and index_labels(given.index) is not None:
+    elif dependencies.is_pandas_series(given) and frames.index_labels(given.index) is not None:
         names, values = given.index.tolist(), list(given)
     else:
         return given
@@ -540,43 +526,55 @@ def name_long(frame: Any, *, quiet: bool = False) -> dict[str, Hashable]:
         names, columns = _first_columns(frame)
     if not columns:
         return {}
-    roles = dict(zip(("row", "col", "value"), names, strict=False))
+    found, said = find_long(names, columns), ""
+    roles = dict(zip(found or ("row", "col", "value"), names, strict=False))
     given = ", ".join(f"{role}={name!r}" for role, name in roles.items())
-    long, said = looks_long(names, columns), ""
-    if long:
+    if found:
         said = f"a long table: {given}. With these names given, this is not said."
     elif len(columns) < 6 and _are_pairs(*columns[:3]):
         labels = f"{names[0]!r} and {names[1]!r} look like labels of rows and columns"
         said = f"a matrix, though {labels}. If each line is one measurement, say {given}."
     if said and not quiet:
         warn(f"the frame was read as {said}", stacklevel=4)
-    return roles if long else {}
+    return roles if found else {}
 
 
 def _first_columns(frame: Any) -> tuple[tuple[Hashable, ...], list[NDArray[Any]]]:
     """Return the names and some cells of the first columns; nothing where the frame labels its rows."""
-    table = open_frame(frame)
+    table = frames.open_frame(frame)
     if len(table.names) < 3 or table.has_labels:
         return (), []
     names = tuple(table.names[:MOST_COLUMNS])
     return names, [to_cells(table.column(j)[:LOOK_AT]) for j in range(len(names))]
 
 
-def looks_long(names: Sequence[Hashable], columns: Sequence[Sequence[Any] | NDArray[Any]]) -> bool:
-    """Whether the first three columns are labels of rows, labels of columns, and values, one measurement a line.
+def find_long(names: Sequence[Hashable], columns: Sequence[Sequence[Any] | NDArray[Any]]) -> tuple[str, ...]:
+    """Return the roles of the first columns of a plainly long table: row, col, value; nothing for any other table.
 
     Labels are words, or whole numbers under a name like user; those of rows repeat. No other column may be values.
+    Where the third is one of low and high, or successes and trials are counted, there is no value.
     """
     if len(columns) < 3:
-        return False
+        return ()
     rows, cols, values, *rest = (cells[:LOOK_AT] for cells in columns[:MOST_COLUMNS])
     labelled = all(_are_labels(name, cells) for name, cells in zip(names, (rows, cols), strict=False))
-    if not labelled or len({*rows}) == len(rows) or any(map(is_word, values)):
-        return False
-    others = (
-        cells for name, cells in zip(names[3:], rest, strict=False) if not ASIDE.fullmatch(str(name).strip())
-    )
-    return all(any(map(is_word, cells)) or all(map(is_missing, cells)) for cells in others)
+    if not labelled or len({*rows}) == len(rows):
+        return ()
+    called = [str(name).strip().lower() for name in names[2:]]
+    if called[0] in ("low", "high") or {*called} >= {*frames.COUNTS}:
+        return "row", "col"
+    if any(map(is_word, values)) and not all(map(is_yes_no, values)):
+        return ()
+    others = (cells for name, cells in zip(called[1:], rest, strict=False) if not ASIDE.fullmatch(name))
+    plain = all(any(map(is_word, cells)) or all(map(is_missing, cells)) for cells in others)
+    return ("row", "col", "value") if plain else ()
+
+
+def is_yes_no(cell: Any) -> bool:
+    """Whether it is True, False or a word for yes or no, or missing."""
+    if isinstance(cell, str):
+        return cell.strip().lower() in (*wording.YES_WORDS, *wording.NO_WORDS)
+    return isinstance(cell, bool | np.bool_) or is_missing(cell)
 
 
 def is_word(cell: Any) -> bool:

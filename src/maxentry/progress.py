@@ -21,7 +21,7 @@ class Progress(Protocol):
 
 
 FIRST_LINE = (
-    10.0  # seconds after which work that is not on a terminal says how far it is; then ever less often
+    10.0  # seconds after the first step, when work off a terminal says how far it is; then ever less often
 )
 Watch = Callable[[int, str], Progress]  # called with the number of steps and what they are, when work begins
 
@@ -32,20 +32,27 @@ class _NoProgress:
 
 
 class _Lines:
-    """A line on stderr after 10 s, 30 s, 90 s, …: what is done, and about how long it will take."""
+    """A line on stderr 10 s after the first step, then ever less often: what is done, and about how long is left.
+
+    How long is judged from the first step on: before it kernels may be compiled, which no other step has to wait for.
+    """
 
     def __init__(self, total: int, description: str) -> None:
         self.total, self.description, self.done = total, description, 0
-        self.begin, self.next, self.turn = time.monotonic(), FIRST_LINE, threading.Lock()
+        self.begin, self.next, self.turn = time.monotonic(), 0.0, threading.Lock()
+        self.first: tuple[float, int] | None = None  # when the first steps were done, and how many
 
     def advance(self, n: int = 1) -> None:
         with self.turn:
             self.done += n
             took = time.monotonic() - self.begin
-            if took < self.next or self.done >= self.total or sys.stderr is None:
+            if self.first is None:
+                self.first, self.next = (took, self.done), took + FIRST_LINE
+            since, done = took - self.first[0], self.done - self.first[1]
+            if took < self.next or not done or self.done >= self.total or sys.stderr is None:
                 return
             self.next = 3 * took
-        left = took * (self.total - self.done) / self.done
+        left = since * (self.total - self.done) / done
         share = f"{self.done / self.total:.0%} done after {took:.0f} s, about {left:.0f} s to go"
         print(f"maxentry: {self.description}: {share}", file=sys.stderr, flush=True)
 

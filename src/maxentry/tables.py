@@ -11,9 +11,8 @@ import os
 import re
 import stat
 import warnings
-import zipfile
-from collections.abc import Iterable, Mapping
-from contextlib import closing, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib.util import find_spec
@@ -21,9 +20,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, BinaryIO, Literal
-from xml.parsers import expat
 
-from maxentry._io import decode_text, open_output
+from maxentry._io import MOST_COLUMNS, decode_text, open_output, open_workbook
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
 from maxentry.wording import as_text, show
 
@@ -31,12 +29,9 @@ ALIASES = {"col": ("col", "column"), "id": ("id", "ids"), "value": ("value", "va
 ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".tsv": "tsv", ".xlsx": "xlsx", ".xlsm": "xlsx"}
 WORKBOOKS = (".xls", ".xlsb", ".ods", ".numbers")  # of other formats
 XLSX_MAGIC = b"PK\x03\x04"
-MOST_LINES, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet
+MOST_LINES = 1_048_576  # of a sheet
 MOST_CELLS = 5_000_000  # of a sheet, or of a Parquet file of less than MOST_CELLS / 4 bytes
-MOST_ELEMENTS = 1_000_000  # of the XML of a line of a sheet; ten times as many of its texts
-LARGEST_WORKBOOK = 2**28  # bytes, unpacked
 PARQUET_MAGIC = b"PAR1"
-WESTERN = "windows-1252"
 
 # Whether "1,5" is a number, and whether "1,234" is; only: other cells have decimal commas, so "1.234" is no number
 DecimalComma = Literal["never", "unambiguous", "always", "only"]
@@ -67,6 +62,7 @@ class Table:
     lines: list[int] | None = None  # the line of the file that each line of the table starts in
     decimal_comma: DecimalComma = "never"
     unread: tuple[str, ...] = ()  # other sheets of the workbook
+    title: str = ""  # lines above the names that were left out
     encoding: str | None = None  # of a file of text
     bold: frozenset[tuple[int, int]] = frozenset()  # cells (line, column) that stand out in a workbook
 
@@ -161,7 +157,7 @@ def read(
     lengths = {len(column) for column in cells}
     if len(lengths) > 1:
         raise DataError(f"expected columns of one length, got lengths {sorted(lengths)}.")
-    return Table([as_text(name) for name in columns], cells, source)
+    return Table([as_text(name) for name in columns], cells, source, decimal_comma="unambiguous")
 
 
 def read_bytes(path: str | PathLike[str]) -> bytes:
@@ -197,7 +193,7 @@ def _from_bytes(content: bytes, source: str, form: Format | None, sheet: str | N
         raise DataError(f"{source or 'the stream'} has no sheets: --sheet is for Excel files (.xlsx).")
     if form is Format.parquet or content[:4] == PARQUET_MAGIC:
         return _from_parquet(content, source, most)
-    text, encoding = decode(content, source)
+    text, encoding = decode_text(content, source)
     return replace(_from_text(text, source, _separator(form)), encoding=encoding)
 
 
@@ -219,20 +215,6 @@ _COMMA_NUMBER = re.compile(r"\s*[<>≤≥=]*\s*[+-]?\d*,\d+\s*")
 _DECIMAL_COMMA: dict[str, DecimalComma] = {";": "always", "\t": "unambiguous"}
 
 
-def decode(content: bytes, source: str) -> tuple[str, str]:
-    """The text of a file and its encoding (see `decode_text`), with a warning where that is windows-1252."""
-    try:
-        text, encoding = decode_text(content)
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise DataError(f"{_place(source, line)}: not UTF-8. In Excel, save as 'CSV UTF-8'.") from None
-    if "\x00" in text:
-        raise DataError(f"{source or 'the stream'} is not a CSV, Excel or Parquet file.")
-    if encoding == WESTERN:
-        warnings.warn(f"{source or 'the stream'}: read as {WESTERN}, since it is not UTF-8.", stacklevel=2)
-    return text, encoding
-
-
 def _from_text(text: str, source: str, separator: str | None) -> Table:
     """Parse CSV. The separator is that of a line `sep=;` in the text, else `separator`, else the most frequent one."""
     text = text.removeprefix("\ufeff")
@@ -240,29 +222,79 @@ def _from_text(text: str, source: str, separator: str | None) -> Table:
     declared = _SEPARATOR_LINE.fullmatch(first)  # Excel's own first line, `sep=;`
     if declared:
         separator = declared[1]
-    elif separator is None:
-        separator = max(",;\t", key="".join(first.split('"')[::2]).count)  # the most frequent outside quotes
-    # strict: a quote that is never closed would swallow the rest of the file as one cell.
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    try:
-        lines = [(reader.line_num, line) for line in reader if any(cell.strip() for cell in line)]
-    except csv.Error as error:
-        raise DataError(f"{_place(source, reader.line_num)}: not valid CSV: {error}.") from None
-    lines = [(number, [unescape(cell) for cell in line]) for number, line in lines[bool(declared) :]]
+    found = separator or _most_frequent(first) or ","
+    lines = _split_lines(text, found, source)[bool(declared) :]
     if not lines:
         raise DataError(
             f"expected a table with a line of names, got nothing{f' in {source}' if source else ''}."
         )
+    title = _find_title([line for _, line in lines[:LOOK_AT]])
+    if not title and separator is None:  # a title has no separator to go by, or another one
+        below = text.partition(first)[2].splitlines()[:LOOK_AT]
+        other = next(filter(None, map(_most_frequent, below)), found)
+        others = _split_lines(text, other, source) if other != found else []
+        if title := _find_title([line for _, line in others[:LOOK_AT]]):
+            found, lines = other, others
+    lines = lines[_leave_out(title, source) :]
     names = [cell.strip() for cell in lines[0][1]]
     while len(names) > 1 and not names[-1] and not any("".join(line[len(names) - 1 :]) for _, line in lines):
         names.pop()  # spreadsheets leave empty columns at the right
     body = [_fit_width(line, len(names), _place(source, number)) for number, line in lines[1:]]
     columns = [[line[j] for line in body] for j in range(len(names))]
     numbers = [number for number, _ in lines[1:]]
-    decimal_comma = _DECIMAL_COMMA.get(separator, "never")
+    decimal_comma = _DECIMAL_COMMA.get(found, "never")
     if decimal_comma == "always" and any(map(_has_decimal_comma, columns)):
         decimal_comma = "only"
-    return Table(names, columns, source, numbers, decimal_comma)
+    return Table(names, columns, source, numbers, decimal_comma, title=" ".join(title))
+
+
+def _most_frequent(line: str) -> str:
+    """Return the separator that is most frequent outside quotes; "" if there is none."""
+    outside = "".join(line.split('"')[::2])
+    most = max(",;\t", key=outside.count)
+    return most if most in outside else ""
+
+
+def _split_lines(text: str, separator: str, source: str) -> list[tuple[int, list[str]]]:
+    """Split text into lines of cells, with their numbers; empty ones are left out."""
+    # strict: a quote that is never closed would swallow the rest of the file as one cell.
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        lines = [(reader.line_num, line) for line in reader if any(cell.strip() for cell in line)]
+    except csv.Error as error:
+        raise DataError(f"{_place(source, reader.line_num)}: not valid CSV: {error}.") from None
+    return [(number, [unescape(cell) for cell in line]) for number, line in lines]
+
+
+# A title above the names of the columns: lines with one cell. The names are words, and below them are numbers.
+
+LOOK_AT = 30  # lines
+MOST_TITLES = 5  # lines
+
+
+def _find_title(lines: Sequence[Sequence[Any]]) -> list[str]:
+    """Return the lines of the title; none where it is not plain that there is one."""
+    filled = [[(j, x) for j, x in enumerate(line) if cell_text(x).strip()] for line in lines]
+    n = next((k for k, line in enumerate(filled) if len(line) > 1), 0)
+    if not 0 < n <= MOST_TITLES or any(_is_number(x) for _, x in filled[n]):
+        return []
+    wide, below = {j for j, _ in filled[n]}, filled[n + 1 :]
+    corner = min(wide | {j for line in below for j, _ in line})  # it may be empty
+    values = [(j, x) for line in below for j, x in line if j != corner]
+    fits = all(j in wide for j, _ in values) and any(_is_number(x) for _, x in values)
+    return [cell_text(line[0][1]).strip() for line in filled[:n]] if fits else []
+
+
+def _is_number(cell: Any) -> bool:
+    return not isinstance(cell, str) or _NUMBER.fullmatch(cell.strip()) is not None
+
+
+def _leave_out(title: Sequence[str], source: str) -> int:
+    """Say that lines are taken for a title; return how many."""
+    if title:
+        said = f"taken for a title, and left out: {show(' '.join(title))}"
+        warnings.warn(f"{source or 'the stream'}: what stands above the names is {said}.", stacklevel=2)
+    return len(title)
 
 
 def _has_decimal_comma(column: list[str | None]) -> bool:
@@ -281,6 +313,7 @@ def _fit_width(line: list[str], width: int, where: str) -> list[str | None]:
     if any(cell.strip() for cell in line[width:]):
         bracket = any(cell.strip().startswith("[") for cell in line)
         hint = " A range like [0.5, 0.7] needs quotes around it here; or write 0.5..0.7." if bracket else ""
+        hint = hint or " If there is a title above the names of the columns, delete it."
         raise DataError(f"{where}: expected {width} cells, got {len(line)}.{hint}")
     cells = [cell if cell.strip() else None for cell in line[:width]]
     return cells + [None] * (width - len(cells))
@@ -381,7 +414,7 @@ def _to_parquet(table: Table) -> bytes:
 def _from_xlsx(content: bytes, source: str, sheet: str | None) -> Table:
     """Read a sheet: the first line that is not empty has the names; empty lines and columns are left out."""
     source = source or "the workbook"
-    book = _open_workbook(content, source)
+    book = open_workbook(content, source)
     names = [page.title for page in book.worksheets]
     if not names or (sheet is not None and sheet not in names):
         listed = ", ".join(map(show, names[:10])) or "none"
@@ -404,59 +437,23 @@ def _from_xlsx(content: bytes, source: str, sheet: str | None) -> Table:
     used = sorted({place for _, line in lines for place in line})
     if (got := len(lines) * len(used)) > MOST_CELLS:
         raise DataError(f"{source}: expected a sheet of at most {MOST_CELLS} cells, got {got}.")
+    title = _find_title([[line.get(place) for place in used] for _, line in lines[:LOOK_AT]])
+    lines = lines[_leave_out(title, source) :]
     columns = [[line.get(place) for _, line in lines] for place in used]
     titles = [cell_text(column[0]).strip() for column in columns]
     where = f"{source}, sheet {name!r}" if len(names) > 1 else source
     cells, numbers = [column[1:] for column in columns], [number for number, _ in lines[1:]]
-    return Table(titles, cells, where, numbers, "unambiguous", tuple(x for x in names if x != name))
+    return Table(
+        titles, cells, where, numbers, "unambiguous", tuple(x for x in names if x != name), " ".join(title)
+    )
 
 
 def sheet_names(content: bytes, source: str = "the file") -> list[str]:
     """The names of the sheets of a workbook; none for a file of another kind."""
     if content[:4] != XLSX_MAGIC:
         return []
-    with closing(_open_workbook(content, source)) as book:
+    with closing(open_workbook(content, source)) as book:
         return [page.title for page in book.worksheets]
-
-
-def _open_workbook(content: bytes, source: str) -> Any:
-    """Open a workbook of a reasonable size."""
-    from openpyxl import load_workbook
-
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as package:
-            parts = package.infolist()
-            size, most = sum(part.file_size for part in parts), LARGEST_WORKBOOK / 2**20
-            if size > LARGEST_WORKBOOK:
-                got = f"{size / 2**20:.0f} MiB"
-                raise DataError(f"{source}: expected a workbook of at most {most:.0f} MiB, got one of {got}.")
-            for part in parts:
-                with package.open(part) as stream, suppress(expat.ExpatError):  # a picture, say
-                    _check_part(stream, source)
-        with warnings.catch_warnings():  # of drawings and styles that are not read
-            warnings.simplefilter("ignore")
-            return load_workbook(io.BytesIO(content), read_only=True, data_only=True)
-    except DataError:
-        raise
-    except Exception as error:  # of zip, of XML, of openpyxl
-        raise DataError(f"{source} is not an Excel file that can be read: {error!s:.80}.") from None
-
-
-def _check_part(stream: Any, source: str) -> None:
-    """Refuse a part of a workbook that would take much more memory than its text when openpyxl reads it."""
-    parser, count, start = expat.ParserCreate(), 0, 0
-
-    def open_element(name: str, _: object) -> None:
-        nonlocal count, start
-        count += 1
-        if name == "row" or name.endswith(":row"):
-            start = count
-        if count - start > (MOST_ELEMENTS if start else 10 * MOST_ELEMENTS):
-            got = f"{count - start} elements in {'a line' if start else 'a part'}"
-            raise DataError(f"{source}: expected a sheet of at most {MOST_COLUMNS} columns, got {got}.")
-
-    parser.StartElementHandler = open_element
-    parser.ParseFile(stream)
 
 
 def _sheet_lines(page: Any, source: str) -> list[tuple[int, dict[int, Any]]]:

@@ -28,6 +28,7 @@ Kind = Literal["none", "log", "logit"]
 
 SMALLEST, LARGEST = 1e-150, 1e150  # of a value with a logarithm here: their squares are still numbers
 PERCENT = "percent"
+MOST_GRADES, EACH = 10, 4  # different values of grades at most, and how often each comes on average at least
 NEAR_ENDS = 3  # values near the ends of a scale from which it is taken for one
 EXPECTED = "transform must be 'none', 'log', 'logit', 'logit(low, high)' or 'percent'"
 
@@ -40,6 +41,7 @@ FAR = 3.0  # so many times the range of nine tenths of the values beyond it; nor
 FEWEST_FAR = 20  # values that have such a range
 FEWEST = 3  # values of a line whose scale can be told
 EVIDENCE = 6  # values of a line in another unit: three or four may be nearly equal by chance
+MANY_LINES = 10  # of known spreads: the typical one is known then, and fewer values show a far larger one
 SCALE_ERROR = 1.2  # sd of the log of a robust spread, times the root of the number of values
 UPPER_QUARTILE = 1.15  # of |x| for a standard normal x
 MOST_VALUES = 500_000  # to find scales from; of more, evenly spaced ones
@@ -201,6 +203,27 @@ def guess_ends(values: ArrayLike) -> tuple[float, float] | None:
         return None
     near = (y <= 0.01 * high) | (y >= 0.99 * high)
     return (0.0, high) if near.sum() >= NEAR_ENDS else None
+
+
+def hint_kind(values: ArrayLike, shell: bool = False) -> str:
+    """Say what else values may be: yes and no if all are 0 and 1, grades if they are few numbers a step apart.
+
+    Grades begin at 0 or 1, or at half a point in steps of half a point. "" for all other values.
+    """
+    y = np.asarray(values, dtype=np.float64)
+    if len(np.unique(y[:1000])) > MOST_GRADES or len(found := np.unique(y)) > MOST_GRADES:
+        return ""
+    if y.size < EACH * len(found) or len(found) < 2 or found[0] not in (0, 0.5, 1):
+        return ""
+    step, steps = 0.5 if found[0] == 0.5 or (found % 1).any() else 1.0, np.diff(found)
+    if not (steps == step).all():
+        return ""
+    listed = ",".join(f"{x:g}" for x in found)
+    if listed == "0,1":
+        how = "--kind yes/no" if shell else 'kind="yes/no"'
+        return f"all values are 0 or 1; if they mean no and yes, say {how}"
+    how = f"--kind grades --levels {listed}" if shell else f'kind="grades", levels=[{listed}]'
+    return f"all values are among {listed}; if they are grades, say {how}" if len(found) > 2 else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,7 +414,9 @@ class LineSpreads(NamedTuple):
             away > BEYOND_DOUBT * size
         )
         enough = self.n >= EVIDENCE  # a constant line has a location, too
-        return enough & known & (large | (small & (self.distinct >= 0.75))), enough & far & self.centred
+        large &= enough | (known.sum() >= MANY_LINES)
+        small &= enough & (self.distinct >= 0.75)
+        return known & (large | small), enough & far & self.centred
 
 
 def _lower_median(x: Array) -> float:

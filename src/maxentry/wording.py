@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 
+# Words for yes and no that a table can be known by: signs and digits may mean other things
+YES_WORDS = ("yes", "y", "true", "t", "pass", "correct", "right")
+NO_WORDS = ("no", "n", "false", "f", "fail", "wrong", "incorrect")
+
 
 def count(n: int, one: str, many: str | None = None) -> str:
     """`1 entry`, `1,200 entries`; without `many`, the plural is formed by an s."""

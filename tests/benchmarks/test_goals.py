@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks.goals import campaigns, gaussian_process, measures, reliability, trap
+from benchmarks.goals import campaigns, gaussian_process, measures, reliability, report, trap
 from benchmarks.goals.measures import Truth
 from benchmarks.goals.rules import RULES, Now
 
@@ -116,3 +116,23 @@ def test_campaigns_go_on_where_they_were(tmp_path, monkeypatch):
     first, second = cells.values()
     assert first[0] == second[0]  # the same first entries
     assert [look["n"] for look in first] == [48, 60]
+
+
+def test_what_is_missed_is_judged_by_what_could_be_found():
+    def looks(recall, regret):
+        return [{"recall": recall, "measured regret": regret}]
+
+    cells, found = {}, []
+    for name, fill, most in (("Jester", 0.6, 0.9), ("kinase pKd", 0.4, 0.7), ("SAT20, log s", 0.3, 0.7)):
+        cells |= {(name, 0, "fill"): looks(fill, 1.0), (name, 0, "best: goal"): looks(0.5, 9.0)}
+        cells[name, 0, "column: goal"] = looks(0.0, 0.6)
+        found.append({"matrix": name, "seed": 0, "all": 1.0, "four fifths": most, "regret": fill})
+    said = {
+        line.split("|")[1].strip(): line.split("|")[3].strip()
+        for line in report.reach(cells, found).splitlines()[5:]
+    }
+    assert said["recall twice `fill`'s, Jester"] == "impossible: who knows all values finds 1.000"
+    assert said["recall twice `fill`'s, kinase pKd"].startswith("out of reach: ")
+    assert said["recall twice `fill`'s, SAT20, log s"].startswith("missed: ")
+    assert said["half of `fill`'s regret, Jester"].startswith("out of reach: ")
+    assert said["half of `fill`'s regret, SAT20, log s"].startswith("missed: ")

@@ -35,7 +35,7 @@ DOCUMENTS = {
     "rank_weights noise_sd transform scales converged "
     "advice interrupted entries",
     ("complete", "yields.csv", "--rank", 1, "--check"): "n n_entries of error usual level inside low high "
-    "side converged advice interrupted",
+    "said log_loss usual_log_loss limits kept side converged advice interrupted",
     ("design", "3x3", 3): "shape n entries",
     ("version",): "version packages",
 }  # fmt: skip

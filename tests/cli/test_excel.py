@@ -12,7 +12,7 @@ import pytest
 from openpyxl import Workbook, load_workbook
 from tests.cli.run import answer, good, refused
 
-from maxentry import tables
+from maxentry import _io, tables
 from maxentry.acquisition.problem import Limits
 from maxentry.cli.options import parse_shape
 from maxentry.errors import DataError, ParameterError
@@ -110,7 +110,7 @@ def test_an_empty_workbook_and_one_too_large_are_refused(monkeypatch: pytest.Mon
     write_book("empty.xlsx", Sheet1=[])
     with pytest.raises(DataError, match=r"got nothing in empty\.xlsx"):
         tables.read("empty.xlsx")
-    monkeypatch.setattr(tables, "LARGEST_WORKBOOK", 100)
+    monkeypatch.setattr(_io, "LARGEST_WORKBOOK", 100)
     with pytest.raises(DataError, match=r"at most 0 MiB, got one of 0 MiB"):
         tables.read("empty.xlsx")
     monkeypatch.setattr(tables, "MOST_LINES", 3)
@@ -184,7 +184,7 @@ def test_cells_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(DataError, match=rf"at most {4 * size} cells in a file of its size, got 100000\."):
             tables.read("table.parquet")
     write_sheet("wide.xlsx", f"<sheetData><row>{'<d/>' * 200}</row></sheetData>")
-    monkeypatch.setattr(tables, "MOST_ELEMENTS", 100)
+    monkeypatch.setattr(_io, "MOST_ELEMENTS", 100)
     with pytest.raises(DataError, match="at most 16384 columns, got 101 elements in a line"):
         tables.read("wide.xlsx")
 

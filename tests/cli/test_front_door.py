@@ -152,15 +152,22 @@ def test_a_scale_that_seems_to_have_ends_is_pointed_to_limits() -> None:
     assert "All values lie from 0 to 100, several at an end or near it." in new.stderr
     assert "maxentry set --limits 0,100\n" in new.stderr
     shown = good("posterior", "-c", "open").stderr
-    assert "beyond 0 to 100; if the scale ends there, say maxentry set --limits 0,100.\n" in shown
+    within = "--measured for estimates within).\n"
+    said = "beyond 0 to 100; if the scale ends there, say"
+    assert f"{said} maxentry set --limits 0,100 (and posterior {within}" in shown
     shown = good("complete", "y.csv", "--rank", "0", "--seed", "1").stderr
-    assert "beyond 0 to 100; if the scale ends there, say --limits 0,100.\n" in shown
+    assert (
+        "beyond 0 to 100; if the scale ends there, say --limits 0,100 (and --measured for estimates within).\n"
+        in shown
+    )
     other = ("--storage", "o{th}er lab.db")
     good("new", "first", "--shape", "3x2", *other)
     new = good("new", "open", "--from", "y.csv", "--seed", "1", "--rank", "0", *other)
     assert "maxentry set --limits 0,100 --storage 'o{th}er lab.db' --campaign open\n" in new.stderr
     shown = good("posterior", "-c", "open", *other).stderr
-    assert "say maxentry set --storage 'o{th}er lab.db' --campaign open --limits 0,100.\n" in shown
+    assert (
+        "say maxentry set --storage 'o{th}er lab.db' --campaign open --limits 0,100 (and posterior" in shown
+    )
     for more in (("--limits", "0,100"), ("--transform", "logit(-5, 105)")):
         assert (
             "if the scale ends" not in good("complete", "y.csv", "--rank", "0", "--seed", "1", *more).stderr
@@ -168,6 +175,60 @@ def test_a_scale_that_seems_to_have_ends_is_pointed_to_limits() -> None:
         assert (
             "--limits" not in good("new", more[0].strip("-"), "--from", "y.csv", "--seed", "1", *more).stderr
         )
+
+
+def test_numbers_that_may_be_answers_or_grades_are_pointed_to_their_kind() -> None:
+    Path("solved.csv").write_text("model,a,b,c,d\nx,0,1,1,0\ny,1,0,1,1\n")
+    stars = "\n".join(f"u{k},{k % 3 + 1},{k % 2 + 1},{k % 3 + 1}" for k in range(6))
+    Path("stars.csv").write_text(f"user,a,b,c\n{stars}\n")
+    for file, says, kind in (
+        ("solved.csv", "All values are 0 or 1; if they mean no and yes, say --kind yes/no.", ("yes/no",)),
+        ("stars.csv", "say --kind grades --levels 1,2,3.", ("grades", "--levels", "1,2,3")),
+    ):
+        new = good("new", file, "--from", file, "--seed", "1")
+        assert f"{says} Only `new` can say it" in new.stderr
+        assert says in good("complete", file, "--rank", "0", "--seed", "1", "--effort", "quick").stderr
+        check = ("complete", file, "--rank", "0", "--seed", "1", "--check")
+        assert says in good(*check).stderr
+        assert answer(*check)["said"] is None
+        as_said = ("--kind", *kind, "--seed", "1")
+        assert "All values are" not in good("complete", file, "--rank", "0", "--check", *as_said).stderr
+        assert "All values are" not in good("new", f"said {file}", "--from", file, *as_said).stderr
+        assert "All values are" not in good("complete", file, "--rank", "0", *as_said).stderr
+    assert "All values" not in good("posterior", "-c", "solved.csv", "--json").stderr
+
+
+def test_words_for_yes_and_no_are_taken_for_them_and_said() -> None:
+    Path("runs.csv").write_text("model,task,solved\na,t1,True\na,t2,False\nb,t1,False\nb,t2,\n")
+    Path("wide.csv").write_text("model,t1,t2\na,correct,wrong\nb,Right,\n")
+    for file in ("runs.csv", "wide.csv"):
+        said = good("new", file, "--from", file)
+        assert f"{file}: its values are taken for yes and no. For 1 and 0 say --kind numbers." in said.stderr
+        assert answer("status", "-c", file)["kind"] == "yes/no"
+    as_numbers = good("new", "numbers", "--from", "runs.csv", "--kind", "numbers")
+    assert "taken for yes and no" not in as_numbers.stderr
+    assert [m["value"] for m in answer("export", "-c", "numbers")["entries"]] == [1, 0, 0]
+
+
+def test_counts_under_other_names_are_read_as_the_refusal_says() -> None:
+    Path("counts.csv").write_text("model,task,successes,trials\na,t1,1,2\na,t2,0,1\nb,t1,3,3\n")
+    assert refused("new", "x", "--from", "counts.csv").endswith("need kind='yes/no' (--kind yes/no).")
+    yes_no = ("--kind", "yes/no")
+    assert answer("new", "plain", "--from", "counts.csv", *yes_no)["told"] == 6
+    for names in ("model,task", "model,task,successes", "model,task,trials"):
+        assert answer("new", names, "--from", "counts.csv", *yes_no, "--names", names)["told"] == 6
+    Path("passed.csv").write_text("model,task,passed,total\na,t1,3,5\na,t2,4,5\n")
+    passed = refused("new", "x", "--from", "passed.csv", *yes_no, "--names", "model,task,passed")
+    assert passed.endswith("got '3'. Counts of trials go in two columns, successes and trials.")
+    Path("numbers.csv").write_text("who,what,successes,trials\n1,1,1,2\n1,2,0,1\n2,1,3,3\n")
+    advice = refused("new", "x", "--from", "numbers.csv", *yes_no)
+    assert advice.endswith(
+        "pass --names ROW,COL --kind yes/no with two of its columns (who, what, successes, trials)."
+    )
+    assert answer("new", "y", "--from", "numbers.csv", *yes_no, "--names", "who,what")["told"] == 6
+    assert refused("new", "z", "--from", "stars.csv", "--names", "a,b").endswith("does not exist.")
+    Path("stars.csv").write_text("a,b,c\nx,y,1\n")
+    assert "Expected three names" in refused("new", "z", "--from", "stars.csv", "--names", "a,b")
 
 
 def test_names_for_a_file_without_a_line_of_them() -> None:
@@ -330,7 +391,9 @@ def test_a_check_that_was_interrupted_says_so(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_check_by_a_fit_that_has_not_converged_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = held_out.HeldOut(40, 40, 99, 1.0, 2.0, 0.9, 0.9, 0.8, 1.0, None, False, 'try effort="thorough"')
+    found = held_out.HeldOut(
+        40, 40, 99, 1.0, 2.0, 0.9, 0.9, 0.8, 1.0, converged=False, advice='try effort="thorough"'
+    )
     monkeypatch.setattr(held_out, "check_held_out", lambda *_: found)
     Path("y.csv").write_text(ENDS)
     said = good("complete", "y.csv", "--check")

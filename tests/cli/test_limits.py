@@ -315,7 +315,7 @@ def test_booleans_of_a_parquet_file_are_yes_and_no() -> None:
     flags = {"row": ["a", "b"], "x": [True, False], "y": [None, True]}
     pl.DataFrame(flags).write_parquet("flags.parquet")
     options = ("complete", "flags.parquet", "--rank", "0", "--seed", "1")
-    said = "flags.parquet: True and False are taken for yes and no. For 1 and 0 say --kind numbers."
+    said = "flags.parquet: its values are taken for yes and no. For 1 and 0 say --kind numbers."
     found = good(*options)
     assert said in found.stderr
     assert found.stdout == good(*options, "--kind", "yes/no").stdout

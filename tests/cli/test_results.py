@@ -78,7 +78,7 @@ def test_people_get_six_digits_and_programs_all(yields: pd.DataFrame) -> None:
 def test_what_was_found_is_said_in_short_and_in_the_words_of_the_shell(converged: bool, n: int) -> None:
     found: Any = SimpleNamespace(
         shape=(8, 6), rank=1, observations=SimpleNamespace(n=35, low=None), likelihood=Likelihood(),
-        fit=SimpleNamespace(scales=None), arrays=SimpleNamespace(describe_beyond=lambda *_: ""),
+        fit=SimpleNamespace(scales=None), arrays=SimpleNamespace(hint_scale=lambda *_: ""),
         diagnostics=SimpleNamespace(converged=converged, advice=f"Run with {THOROUGH}."),
     )  # fmt: skip
     said = summarize(found).splitlines()

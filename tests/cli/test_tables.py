@@ -1,9 +1,11 @@
 import os
+import warnings
 from pathlib import Path
 
 import pandas as pd
 import polars as pl
 import pytest
+from openpyxl import Workbook
 
 from maxentry import tables
 from maxentry.cli import output
@@ -228,3 +230,64 @@ def test_a_workbook_of_another_format_is_refused(name: str) -> None:
     Path(name).write_bytes(b"PK\x03\x04")
     with pytest.raises(ParameterError, match=r"Save it as \.xlsx or CSV"):
         tables.read(name)
+
+
+TABLE = "ligand;S1;S2\nL1;1,5;2,5\nL2;;3\n"
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "Yields of plate 3\n",
+        "Yields of plate 3;;\n",
+        "Yields in %\n\n15 May\n",
+        "Plate 3;\n\n",
+        "Yields, in %\n",
+    ],
+)
+def test_a_title_above_the_names_is_left_out_and_said(above: str) -> None:
+    with pytest.warns(
+        UserWarning, match=r"data\.csv: what stands above the names is taken for a title, and left out"
+    ):
+        found = table_of(above + TABLE)
+    plain = table_of(TABLE)
+    assert (found.names, found.columns, found.decimal_comma) == (
+        plain.names,
+        plain.columns,
+        plain.decimal_comma,
+    )
+    assert found.title == " ".join(line.strip(";") for line in above.splitlines() if line.strip())
+    first = len(above.splitlines()) + 2
+    assert found.lines == [first, first + 1]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a\nb;c\nd;e\n",
+        "a,b\nx;y,1\nz;w,2\n",
+        "name\nL1;0,5\nL2;0,7\n",
+        "row,1,2\nA,1,2\n",
+        "name\nx\ny\n",
+        "title\nrow,x\n",
+    ],
+)
+def test_what_may_be_no_title_is_not_left_out(content: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            assert table_of(content).names[0] == content.splitlines()[0].split(",")[0]
+        except DataError as error:
+            assert "If there is a title above the names of the columns, delete it." in error.message  # noqa: PT017
+
+
+def test_a_title_of_a_sheet_is_left_out_and_said() -> None:
+    lines = [["Yields of plate 3"], [], ["ligand", "S1", "S2"], ["L1", 1.5, 2.5], ["L2", None, 3]]
+    book = Workbook()
+    for line in lines:
+        book.active.append(line)
+    book.save("t.xlsx")
+    with pytest.warns(UserWarning, match="left out: 'Yields of plate 3'"):
+        found = tables.read("t.xlsx")
+    assert (found.names, found.columns) == (["ligand", "S1", "S2"], [["L1", "L2"], [1.5, None], [2.5, 3]])
+    assert (found.title, found.lines) == ("Yields of plate 3", [4, 5])

@@ -43,6 +43,19 @@ def test_ways_to_tell_limits(campaign: Any) -> None:
     assert (wide["x"], wide["y"]) == (["<0.5", 3.0, "<1.5"], [">100", "0.5..0.7", "<2"])
 
 
+def test_a_decimal_comma_is_read_where_it_can_mean_nothing_else(campaign: Any) -> None:
+    campaign.tell(row=["a", "b"], col=["x", "y"], value=["<0,5", "1,25"])
+    campaign.tell({"row": ["a", "b"], "x": [None, "0,5..0,7"], "y": ["[0,5; 0,7]", None]})
+    campaign.tell(pd.DataFrame({"x": ["2,5"], "y": [None]}, index=["c"]))
+    campaign.correct(row="b", col="y", value="1,5")
+    assert values(campaign) == ["<0.5", 1.5, "0.5..0.7", "0.5..0.7", 2.5]
+    for told in ({"value": "1,234"}, {"value": "<1,234"}):
+        with pytest.raises(DataError, match=r"'1,234' may mean 1234 or 1\.234\."):
+            campaign.tell(row="c", col="y", **told)
+    with pytest.raises(DataError, match=r"'1,234' may mean 1234 or 1\.234\."):
+        campaign.correct(row="a", col="x", value="1,234")
+
+
 def test_what_was_exported_can_be_told_again(campaign: Any, lab: Any) -> None:  # noqa: F811
     campaign.tell({"row": ["a", "b"], "col": ["x", "y"], "value": ["<0.5", "1.25"], "se": [0.1, None]})
     long = campaign.export(frame="pandas")

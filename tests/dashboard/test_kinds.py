@@ -186,6 +186,51 @@ def test_a_file_of_words_is_taken_for_yes_and_no(lab: Any, reader: Reader, tmp_p
     assert [m["text"] for m in told] == ["yes", "no", "yes"]
 
 
+@pytest.mark.parametrize("kind", ["yes/no", "grades", "numbers"])
+def test_numbers_that_may_be_answers_or_grades_are_pointed_to_them(
+    lab: Any, reader: Reader, tmp_path: Path, kind: str
+) -> None:
+    values = {"yes/no": [0, 1, 1, 0], "grades": [1, 2, 3, 3], "numbers": [0.2, 1.3, 1, 0]}[kind]
+    file = tmp_path / "stars.csv"
+    lines = [f"u{i}," + ",".join(str(x) for x in [*values[i:], *values[:i]]) for i in range(4)]
+    file.write_text("\n".join(["Answers of May", "user,a,b,c,d", *lines, ""]))
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Begin with a file").set_input_files(file)
+    read = form.get_by_role("region", name="How the file was read")
+    expect(read).to_contain_text("16 values")
+    expect(read).to_contain_text("Left out as a title: Answers of May")
+    said = {
+        "yes/no": "All values are 0 or 1. If they mean no and yes",
+        "grades": "All values are among 1, 2, 3.",
+    }
+    if kind == "numbers":
+        expect(read).not_to_contain_text("All values are")
+        return
+    expect(read).to_contain_text(said[kind])
+    form.get_by_label("Values are").select_option(kind)
+    if kind == "grades":
+        expect(form.get_by_label("Grades in their order")).to_have_value("1, 2, 3")
+    form.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_role("heading", name="stars", level=1).wait_for()
+    (made,) = lab.get("/campaigns").json()["items"]
+    status = lab.get(f"/campaigns/{made['id']}").json()
+    assert (status["kind"], status["measurements"]) == (kind, 16)
+
+
+def test_a_list_of_words_is_known_as_one(lab: Any, reader: Reader, tmp_path: Path) -> None:
+    file = tmp_path / "runs.csv"
+    file.write_text("model,task,solved\na,t1,True\na,t2,False\nb,t1,False\n")
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Begin with a file").set_input_files(file)
+    read = form.get_by_role("region", name="How the file was read")
+    expect(read).to_contain_text("2 rows, 2 columns, 3 values")
+    expect(form.get_by_label("Values are")).to_have_value("yes/no")
+
+
 def test_standard_errors_of_a_list_are_taken_and_other_columns_named(
     lab: Any, reader: Reader, tmp_path: Path
 ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.dashboard.browser import Watched
-from tests.dashboard.lab import address, campaign, fitted, shown
+from tests.dashboard.lab import COLS, ROWS, address, campaign, fitted, shown, value
 
 Reader = Callable[..., Watched]
 
@@ -60,6 +60,35 @@ def test_the_error_before_and_after_a_save(lab: Any, reader: Reader) -> None:
     expect(changed).to_contain_text(re.compile(r"1 value saved\. Expected error [\d.]+ → [\d.]+"))
     expect(changed).to_contain_text(re.compile(r"Furthest from its estimate: L\d · S\d, measured 400"))
     expect(changed).to_contain_text("New answer: Best for S")
+
+
+def test_a_new_answer_is_one_with_another_first_place(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, goal="rank rows", rank=0)
+    cells = [(row, col) for row in ROWS for col in COLS[:3]]
+    lines = [
+        {"row": row, "col": col, "value": 10.0 * (row == ROWS[0]) + value(row, col) / 50}
+        for row, col in cells
+    ]
+    assert lab.post(f"{path}/tell", json={"lines": lines}).status_code == 200
+    asked = lab.post(f"{path}/ask?wait=60", json={"n": 8}).json()["entries"]
+    usual = next(e for e in asked if e["row"] != ROWS[0])
+    page = reader(lab.url).tab(address(path))
+    fitted(page)
+    answer, changed = page.locator("section.answer"), page.locator(".changes")
+    expect(answer).to_contain_text(f"by average: {ROWS[0]}")
+    before = answer.inner_text()
+    page.locator(f"#batch td.value input[data-id='{usual['id']}']").fill("2")
+    page.locator("#do").click()
+    expect(changed).to_contain_text("1 value saved. Expected error", timeout=120_000)
+    assert answer.inner_text() != before  # its figures moved
+    expect(changed).not_to_contain_text("New answer")
+    others = [e["id"] for e in asked if e["row"] not in (ROWS[0], usual["row"])]
+    for id in others:
+        page.locator(f"#batch td.value input[data-id='{id}']").fill("500")
+    page.locator("#do").click()
+    expect(changed).to_contain_text(f"{len(others)} values saved. Expected error", timeout=120_000)
+    expect(changed).to_contain_text("New answer: ")
+    expect(answer).not_to_contain_text(f"by average: {ROWS[0]}")
 
 
 def test_it_never_asks_for_more_entries_than_there_are(lab: Any, reader: Reader) -> None:

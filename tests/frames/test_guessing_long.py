@@ -1,5 +1,6 @@
 """A frame that is plainly long is read as long, and a warning says so; a matrix of numbers stays a matrix."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from sklearn.exceptions import NotFittedError
 from tests.frames.test_numbered_rows import both, read
 
 import maxentry
-from maxentry import complete, labels
+from maxentry import complete, labels, transform, wording
+from maxentry.cells import YES_NO
 from maxentry.errors import DataError
 from maxentry.estimators import BayesianCompleter
 
@@ -108,6 +110,26 @@ def test_complete_takes_true_and_false_of_a_long_frame_for_yes_and_no() -> None:
     assert found.likelihood.kind == "yes/no"
 
 
+@both
+def test_words_for_yes_and_no_and_counts_are_values_of_a_long_table(frame: Any) -> None:
+    names = {"model": ["a", "a", "b"], "task": ["x", "y", "x"]}
+    found, _ = read(frame({**names, "solved": ["True", "wrong", None]}), words=YES_NO)
+    assert (found.shape, found.values.tolist()) == ((2, 2), [1.0, 0.0])
+    counted, (sentence,) = read(frame({**names, "successes": [1, 2, 0], "trials": [2, 2, 1]}), words=YES_NO)
+    assert (counted.shape, counted.n, counted.values.sum()) == ((2, 2), 5, 3)
+    assert "row='model', col='task'. With" in sentence
+    ends, _ = read(frame({**names, "low": [1.0, 2.0, 3.0], "high": [2.0, 2.0, 4.0]}))
+    assert (ends.low.tolist(), ends.high.tolist()) == ([1.0, 2.0, 3.0], [2.0, 2.0, 4.0])
+    grades, _ = read(frame({**names, "mark": [1.0, 2.0, 3.0], "judge": ["True", "no", "perhaps"]}))
+    assert grades.values.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_imputers_refuse_counts_without_the_advice_to_pivot_them() -> None:
+    data = pd.DataFrame(ratings()).rename(columns={"rating": "successes"}).assign(trials=9)
+    with pytest.raises(DataError, match=r"Use maxentry\.complete for it\.$"):
+        BayesianCompleter(rank=0, random_state=1).fit(data)
+
+
 def test_imputers_refuse_a_long_frame_and_say_what_to_do() -> None:
     data, imputer = pd.DataFrame(ratings()), BayesianCompleter(rank=0, random_state=1)
     with pytest.raises(DataError, match=r"pivot\(index='user', columns='item', values='rating'\)"):
@@ -123,4 +145,7 @@ def test_the_page_knows_the_same_names_of_columns() -> None:
     )
     words, camel = labels.LABELS.pattern.removeprefix("(?i:").rsplit(")|", 1)
     assert f"const LABELS = [/^({words})$/i, /^{camel}$/];" in script
+    known = script.split("const WORDS = new Set([")[1].split("])")[0]
+    assert {*json.loads(f"[{known}]")} == {*wording.YES_WORDS, *wording.NO_WORDS}
+    assert f"const [MOST_GRADES, EACH] = [{transform.MOST_GRADES}, {transform.EACH}];" in script
     assert f"const ASIDE = /^({labels.ASIDE.pattern.removeprefix('(?i)')})$/i;" in script

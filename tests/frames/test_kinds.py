@@ -201,11 +201,22 @@ def test_words_of_yes_and_no_are_refused_with_advice(cell: str) -> None:
     assert "long frame" not in str(refusal.value)
 
 
-def test_a_decimal_comma_in_a_text_frame_is_refused_with_advice() -> None:
-    for cell in ("0,5", "<0,5"):
-        frame = pd.DataFrame({"x": [cell, "1", "0"], "y": ["1", "0", "2"]}, index=ROWS)
-        with pytest.raises(DataError, match=r"A decimal comma is read only where .* Write a point\.$"):
-            Observations.of(frame)
+def test_a_decimal_comma_in_a_text_frame_is_read_where_it_can_mean_nothing_else() -> None:
+    cells = ["0,5", "<0,5", "[0,5; 0,7]", "0,5..0,7", "[0.5,0.7]", "-1,25"]
+    frame = pd.DataFrame({"x": cells, "y": ["1"] * 6}, index=[*"abcdef"])
+    read = Observations.of(frame)
+    column = read.cols == 0
+    assert read.low is not None
+    assert read.high is not None
+    assert read.low[column].tolist() == [0.5, -np.inf, 0.5, 0.5, 0.5, -1.25]
+    assert read.high[column].tolist() == [0.5, 0.5, 0.7, 0.7, 0.7, -1.25]
+
+
+@pytest.mark.parametrize("cell", ["1,234", "<1,234"])
+def test_a_comma_before_three_digits_in_a_text_frame_is_refused(cell: str) -> None:
+    frame = pd.DataFrame({"x": [cell, "1", "0"], "y": ["1", "0", "2"]}, index=ROWS)
+    with pytest.raises(DataError, match=r"^row 'a', column 'x': .*'1,234' may mean 1234 or 1\.234\. "):
+        Observations.of(frame)
 
 
 def test_text_in_a_wide_frame_may_be_that_of_a_long_one() -> None:

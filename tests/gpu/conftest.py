@@ -1,4 +1,6 @@
-"""All of these run on JAX's CPU backend."""
+"""All of these run on JAX's CPU backend, or on the one that MAXENTRY_TEST_PLATFORM names (cuda: a GPU)."""
+
+import os
 
 import pytest
 
@@ -7,6 +9,6 @@ import pytest
 def processor():
     jax = pytest.importorskip("jax")
     before = jax.config.jax_platforms
-    jax.config.update("jax_platforms", "cpu")
+    jax.config.update("jax_platforms", os.environ.get("MAXENTRY_TEST_PLATFORM", "cpu"))
     yield
     jax.config.update("jax_platforms", before)

@@ -413,6 +413,13 @@ POSTERIOR = [
         "posterior/test_intervals.py",
     ),
     Mistake(
+        "posterior/coefficients.py",
+        "centre * unit, W * unit)",
+        "centre * unit, 0 * W)",
+        "features say nothing of new rows",
+        "posterior/test_link.py",
+    ),
+    Mistake(
         "posterior/decisions.py",
         "top = float(np.partition(lines, lines.shape[2] - k, axis=2)[:, :, -k:].mean())",
         "top = float(lines.max(2).mean())",
@@ -421,8 +428,8 @@ POSTERIOR = [
     ),
     Mistake(
         "posterior/decisions.py",
-        "averages = x @ goal.shares(x.shape[2])",
-        "averages = x.mean(2)",
+        "averages = _round_off(x @ goal.shares(x.shape[2]))",
+        "averages = _round_off(x.mean(2))",
         "what is at stake for a ranking forgets its weights",
         "contracts/test_campaign_like.py",
     ),
@@ -683,10 +690,17 @@ SHARED = [
         "summary/test_held_out.py",
     ),
     Mistake(
+        "posterior/decisions.py",
+        "| (weight == 0)[:, :, None]]",
+        "| (weight < 2)[:, :, None]]",
+        "of entries at an end of the scale some count twice",
+        "posterior/test_decisions.py",
+    ),
+    Mistake(
         "posterior/intervals.py",
-        "return np.asarray(shown + BEYOND * (y - shown))",
-        "return np.asarray(shown)",
-        "of entries beyond an end of the scale the first is taken for the best",
+        "shown[..., limited] = centre + sd * cut_normal(low, high, u)",
+        "shown[..., limited] = centre",
+        "a measurement at a limit tells nothing of its entry",
         "posterior/test_decisions.py",
     ),
     Mistake(

@@ -50,21 +50,93 @@ def drawn(request):
     return b, Answers(NoiseLaw(noise), value_map, kind, ends=(-0.5, 0.7) if request.param == "ends" else None)
 
 
-def test_ends_of_a_scale_change_what_entries_count_for_and_not_their_order():
+def test_entries_as_good_as_the_scale_allows_share_the_probability():
     b, goal = belief(SHAPE, S=60, seed=3), Goal.parse("best 3 per row")
     open_scale = Answers(NoiseLaw(b.noise_var))
     ends = open_scale._replace(ends=(-0.5, 0.7))
     X, shown = matrices(b, open_scale), matrices(b, ends)
     assert X.max() > 1
-    assert (np.argsort(X, axis=2) == np.argsort(shown, axis=2)).all()
-    assert np.allclose(shown, np.clip(X, -0.5, 0.7), rtol=0, atol=1e-7)
-    found, before = (decisions.answer(b, a, goal, 0.9, NAMES) for a in (ends, open_scale))
-    chances = {k: dict(zip(zip(a.table["row"], a.table["col"], strict=True), a.table["probability"], strict=True))
-               for k, a in enumerate((found, before))}  # fmt: skip
-    assert all(chances[0][at] == chances[1][at] for at in chances[0].keys() & chances[1].keys())
-    assert found.at_stake < before.at_stake
-    assert max(found.table["high"]) == 0.7
-    assert max(found.table["estimate"]) <= 0.7
+    assert (shown == np.clip(X, -0.5, 0.7)).all()
+    found, before = (decisions.find_tops(b, a, goal) for a in (ends, open_scale))
+    at_top = (shown == 0.7).sum(2)
+    assert (at_top > 3).any()
+    for tops in (found, before):
+        by_row = np.bincount(tops.keys // SHAPE[1], tops.share)
+        np.testing.assert_allclose(by_row, 3)
+    assert (
+        np.abs(found.share.max() - before.share.max()) > 0.01
+    )  # the order beyond the end counts for nothing
+    answers = [decisions.answer(b, a, goal, 0.9, NAMES) for a in (ends, open_scale)]
+    assert answers[0].at_stake < answers[1].at_stake
+    assert max(answers[0].table["high"]) == 0.7
+    assert max(answers[0].table["estimate"]) <= 0.7
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("ends", [(0.0, 100.0), (0.0, np.inf), (-np.inf, 100.0)])
+def test_what_was_measured_comes_first_where_entries_lie_at_the_end(sign, ends):
+    rng, S = np.random.default_rng(0), 200
+    row = 50 + sign * np.array([60.0, 70.0, 55.0, 30.0])  # the last does not reach the end
+    x = row + 3 * rng.normal(size=(S, 4))
+    b = Belief(np.zeros((S, 4, 1)), np.zeros((S, 1, 1)), x, np.zeros((S, 1)), np.zeros(S), np.ones(S))
+    answers = Answers(NoiseLaw(b.noise_var), ends=ends)
+    goal, closed = Goal("best", sign, "column", 1), np.isfinite(ends[1 if sign > 0 else 0])
+    first = {}
+    for measured in ([], [0], [2], [0, 2], [3]):
+        names = Names(None, None, np.array(measured, dtype=np.int64))
+        table = decisions.answer(b, answers, goal, 0.9, names).table
+        first[tuple(measured)] = table["row"][0]
+        prospect = decisions.expect_stake(
+            b, answers, goal, Entries.from_lists([3], [0]), np.random.default_rng(0), names.measured
+        )
+        assert prospect.now == pytest.approx(decisions.answer(b, answers, goal, 0.9, names).at_stake)
+    if not closed:
+        assert set(first.values()) == {1}  # the best beyond any end
+        return
+    assert first[()] in (0, 1)  # always at the end
+    assert first[0,] == 0
+    assert first[2,] == 2  # its mean is within 1% of the scale from the end
+    assert first[0, 2] == 0
+    assert first[3,] in (0, 1)  # far from the end, measured or not
+    tops = decisions.find_tops(b, answers, goal)
+    at_end = np.clip(x, *ends) == ends[1 if sign > 0 else 0]
+    np.testing.assert_allclose(tops.share, (at_end / at_end.sum(1, keepdims=True)).mean(0)[tops.keys])
+    assert 0.3 < tops.share.max() < 0.4
+
+
+def test_a_measurement_at_the_end_counts_as_one_beyond_it():
+    """t = x + d given that x + d + noise is at least 2, by keeping what is among many draws."""
+    rng, S, eta2 = np.random.default_rng(0), 4000, 1.0
+    told = Observations.of(([0, 0], [0, 1], [2.0, 2.0]), shape=(2, 3))
+    told = replace(told, low=np.array([2.0, 2.0]), high=np.array([np.inf, 2.0]))
+    own = Deviation.suppose(told, np.full(S, eta2))
+    x, at = np.full((S, 3), 0.5), (np.zeros(3, dtype=int), np.arange(3))
+    drawn = own.draw(x, *at)
+    n = 400_000
+    omega2 = rng.random(n) * eta2
+    t = 0.5 + np.sqrt(omega2) * rng.normal(size=n)
+    kept = t[t + np.sqrt(eta2 - omega2) * rng.normal(size=n) >= 2.0]
+    error = kept.std() / np.sqrt(S)
+    # every share of the noise has the same chance given x, so kept draws follow the law of all
+    assert drawn[:, 0].mean() == pytest.approx(kept.mean(), abs=4 * error)
+    assert drawn[:, 0].std() == pytest.approx(kept.std(), rel=0.05)
+    assert drawn[:, 1].mean() == pytest.approx(1.25, abs=0.05)  # a value counts half
+    assert drawn[:, 2].mean() == pytest.approx(0.5, abs=0.05)  # not measured
+    assert drawn[:, 0].mean() > drawn[:, 1].mean() + 0.1
+    whole = own.draw(x[7:8], slice(0, 1), slice(0, 3), 7)
+    np.testing.assert_array_equal(whole[0], drawn[7])  # of one draw and a block as of all and a list
+
+
+def test_several_of_a_line_are_said_to_be_among_the_best():
+    b = belief(SHAPE, S=60, seed=3)
+    open_scale = Answers(NoiseLaw(b.noise_var))
+    for words, start in (
+        ("best 3 per row", "Among the 3 best for "),
+        ("smallest 2 per column", "Among the 2 smallest for "),
+        ("best per row", "Best "),
+    ):
+        found = decisions.answer(b, open_scale, Goal.parse(words), 0.9, NAMES)
+        assert all(line.startswith(start) for line in found.summary[:2])
 
 
 def test_nothing_lies_beyond_an_end_and_nothing_is_lost_by_it():
@@ -79,29 +151,34 @@ def test_nothing_lies_beyond_an_end_and_nothing_is_lost_by_it():
         assert decisions.expect_stake(b, ends, goal, one, np.random.default_rng(0)).now == 0.0
 
 
-@pytest.fixture(params=["at once", "in blocks"])
+@pytest.fixture(params=["at once", "in blocks", "in pieces"])
 def blocks(request, monkeypatch):
     if request.param == "in blocks":
         monkeypatch.setattr(decisions, "BLOCK_NUMBERS", 2 * SHAPE[1])
+    if request.param == "in pieces":
+        monkeypatch.setattr(decisions, "PIECE", 2)
 
 
-def slow_best(X, goal, within):
+def slow_best(X, goal):
     """For each line: the probability of each entry to be among its k best, those of greatest mean, and the regret."""
-    shown, X = goal.sign * within(X), goal.sign * X
+    X = goal.sign * X
     keys = np.arange(X[0].size).reshape(SHAPE)
     lines = {None: [keys.ravel()], "row": list(keys), "column": list(keys.T)}[goal.per]
     flat, share, best, regret = X.reshape(len(X), -1), {}, [], []
     for line in lines:
         k = min(goal.k, len(line))
         counts, short = dict.fromkeys(line.tolist(), 0), 0.0
-        chosen = line[np.argsort(-flat[:, line].mean(0), kind="stable")[:k]]
-        for x, y in zip(flat, shown.reshape(flat.shape), strict=True):
-            top = line[np.argsort(-x[line])[:k]]
-            short += (y[top].mean() - y[chosen].mean()) / len(flat)
-            for key in top.tolist():
-                counts[key] += 1 / len(flat)
+        mean = flat[:, line].mean(0)
+        chosen = line[np.argsort(-mean, kind="stable")[:k]]
+        for x in flat:
+            last = np.sort(x[line])[-k]
+            short += (np.sort(x[line])[-k:].mean() - x[chosen].mean()) / len(flat)
+            better, as_good = (x[line] > last).sum(), (x[line] == last).sum()
+            for key in line.tolist():
+                place = 1.0 if x[key] > last else (k - better) / as_good if x[key] == last else 0.0
+                counts[key] += place / len(flat)
         share |= counts
-        best.append(chosen.tolist())
+        best.append(np.sort(mean)[-k:])
         regret.append(short)
     return share, best, regret
 
@@ -111,14 +188,16 @@ def slow_best(X, goal, within):
 def test_best_entries_as_counted_by_hand(drawn, words):
     b, answers = drawn
     goal = Goal.parse(words)
-    share, best, regret = slow_best(matrices(b, answers), goal, answers.within)
+    X = matrices(b, answers)
+    share, best, regret = slow_best(X, goal)
     found = decisions.answer(b, answers, goal, 0.9, NAMES)
     table = {name: np.asarray(column) for name, column in found.table.items()}
     keys = table["row"] * SHAPE[1] + table["col"]
     for key, p in zip(keys.tolist(), table["probability"], strict=True):
         assert p == pytest.approx(share[key])
     chosen = keys[table["place"] > 0].reshape(len(best), -1)
-    assert [sorted(line) for line in chosen.tolist()] == [sorted(line) for line in best]
+    means = goal.sign * X.reshape(len(X), -1).mean(0)
+    np.testing.assert_allclose(np.sort(means[chosen], axis=1), best)  # of those that tie any may be chosen
     assert found.at_stake == pytest.approx(np.mean(regret))
     line = {None: 0 * keys, "row": table["row"], "column": table["col"]}[goal.per]
     np.testing.assert_allclose(table["regret"], np.array(regret)[line], atol=1e-12)
@@ -135,17 +214,16 @@ def test_rankings_as_counted_by_hand(drawn, words, weighted):
     w = np.arange(1.0, n + 1) if weighted else None
     X = matrices(b, answers)
     X = X if goal.per == "row" else X.transpose(0, 2, 1)
-    averages = np.average(X, axis=2, weights=w)
+    averages = np.round(np.average(X, axis=2, weights=w), 10)  # entries at an end make equal averages
     goal = replace(goal, weights=None if w is None else tuple(w))
     found = decisions.answer(b, answers, goal, 0.9, NAMES)
     table = found.table
-    order = np.argsort(-goal.sign * averages.mean(0))
+    order = np.argsort(-goal.sign * averages.mean(0), kind="stable")
     assert table["row" if goal.per == "row" else "col"] == order.tolist()
     np.testing.assert_allclose(table["estimate"], averages.mean(0)[order])
     signed = goal.sign * averages[:, order]
-    np.testing.assert_allclose(
-        table["probability"], [(signed.argmax(1) == i).mean() for i in range(len(order))]
-    )
+    first = signed == signed.max(1, keepdims=True)
+    np.testing.assert_allclose(table["probability"], (first / first.sum(1, keepdims=True)).mean(0))
     above = [(signed[:, i] > signed[:, i + 1]).mean() for i in range(len(order) - 1)]
     np.testing.assert_allclose(table["above_next"][:-1], above)
     all_pairs = (signed[:, :, None] > signed[:, None]).mean(0)
@@ -353,11 +431,14 @@ def test_what_tells_noise_from_deviation_is_left_to_tell(fitted, how):
     assert (p.deviation is None) == ("noise" in how)
 
 
-def test_limits_leave_entries_as_if_they_were_not_measured_and_standard_errors_count():
-    values = [1.0, "<0.2", 3.0, 2.0, 0.5, 1.5]
-    told = Observations.of(([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], values), shape=(3, 2))
+def test_one_measurement_of_an_entry_counts_a_value_before_a_limit_and_by_its_standard_error():
+    values = [1.0, "<0.2", 3.0, "<9", 2.0, 0.5, 1.5]
+    told = Observations.of(([0, 0, 1, 1, 1, 2, 2], [0, 1, 0, 0, 1, 0, 1], values), shape=(3, 2))
     own = Deviation.suppose(told, np.ones(4))
-    assert own.keys.tolist() == [0, 2, 3, 4, 5]
+    assert own.keys.tolist() == [0, 1, 2, 3, 4, 5]
+    assert own.low.tolist() == [1.0, -np.inf, 3.0, 2.0, 0.5, 1.5]
+    assert own.high.tolist() == [1.0, 0.2, 3.0, 2.0, 0.5, 1.5]
+    told = Observations.of(([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], np.arange(6.0)), shape=(3, 2))
     known = replace(told, low=None, high=None, se=np.full(6, 2.0))
     x = np.zeros((4, 6))
     mean, _ = Deviation.suppose(known, np.ones(4)).at(x, told.rows, told.cols)

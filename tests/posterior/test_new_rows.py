@@ -326,6 +326,10 @@ def test_new_rows_come_in_many_forms(labelled):
         "frame": pd.DataFrame([[2.5, 1.0]], ["gpt"], ["c3", "c0"]),
         "text": pd.DataFrame([["2.5", "1.0"]], ["gpt"], ["c3", "c0"]),
         "polars": pl.DataFrame({"row": ["gpt"], "c3": [2.5], "c0": [1.0]}),
+        "series": pd.Series([2.5, 1.0], ["c3", "c0"], name="gpt"),
+        "text in a series": pd.Series(["2.5", "1.0"], ["c3", "c0"]),
+        "series without labels": pd.Series(array),
+        "polars series": pl.Series(array),
         "array": array,
         "matrix": array[None],
         "sparse": scipy.sparse.csr_array(([1.0, 2.5], ([0, 0], [0, 3])), shape=(1, 9)),
@@ -334,6 +338,11 @@ def test_new_rows_come_in_many_forms(labelled):
         found = labelled.rows(given)
         np.testing.assert_array_equal(found.arrays.mean, one.arrays.mean, err_msg=name)
     assert isinstance(labelled.rows(forms["polars"]).mean, pl.DataFrame)
+    assert labelled.rows(forms["series"]).mean.index.tolist() == ["gpt"]
+    with pytest.raises(LabelError, match="'c9'"):
+        labelled.rows(pd.Series([1.0], ["c9"]))
+    with pytest.raises(DataError, match="every label once in its index"):
+        labelled.rows(pd.Series([1.0, 2.0], ["c1", "c1"]))
     with pytest.raises(LabelError, match="'c9'"):
         labelled.rows({"c9": 1.0})
     with pytest.raises(DataError, match="every new row, got 3"):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import multivariate_normal
 
-from maxentry.posterior.decisions import draw_coefficients
+from maxentry.posterior.coefficients import draw_coefficients
 
 
 def prior(posterior, c, s):

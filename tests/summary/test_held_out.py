@@ -1,5 +1,6 @@
 """Values that were held out: which are chosen, and that errors and shares are those of counting by hand."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def test_every_row_and_column_keeps_an_entry(share: float) -> None:
     assert (choose_held_out(data, np.random.default_rng(2)) != held).any()
 
 
-def test_all_measurements_of_an_entry_go_together_and_limits_stay() -> None:
+def test_all_measurements_of_an_entry_go_together_also_limits() -> None:
     rows, cols = np.repeat(np.arange(40), 3), np.tile([0, 0, 1], 40)
     low, high = np.full(120, 1.0), np.full(120, 1.0)
     low[2::6] = -np.inf
@@ -42,7 +43,7 @@ def test_all_measurements_of_an_entry_go_together_and_limits_stay() -> None:
     assert held.any()
     assert set(keys[held]).isdisjoint(keys[~held])
     assert data.low is not None
-    assert np.isfinite(data.low[held]).all()
+    assert np.isinf(data.low[held]).any()
 
 
 def test_errors_and_shares_are_those_of_the_values_held_out() -> None:
@@ -81,10 +82,85 @@ def test_yes_and_no_and_grades_are_counted(kind: Any) -> None:
     found = check_held_out(
         data, lambda rest: complete(rest, 0, kind=kind, seed=1, progress=False, **more), seed=1
     )
-    assert found.inside is None
     assert found.error < 0.5 * found.usual
+    assert found.log_loss < 0.5 * found.usual_log_loss
     said = f"{found.error:.0%} of the predictions are wrong; with the most frequent answer for all, {found.usual:.0%}."
     assert found.sentences()[1] == said
+    assert found.sentences()[2].startswith(
+        f"Log loss of the probabilities {found.log_loss:.3g} (0 is perfect);"
+    )
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+@pytest.mark.parametrize("stretch", [1.0, 4.0, 0.1])
+def test_probabilities_are_judged_by_the_answers_held_out(stretch: float, trials: int) -> None:
+    rng = np.random.default_rng(7)
+    level = rng.normal(size=(60, 1)) + rng.normal(size=(1, 40))
+    i, j = (np.repeat(x.ravel(), trials) for x in np.indices(level.shape))
+    answers = (level[i, j] + rng.normal(size=i.size) > 0).astype(float)
+    data, seen = Observations(level.shape, i, j, answers), []
+
+    def fit(rest: Observations) -> Any:
+        posterior = complete(rest, 0, kind="yes/no", seed=1, progress=False)
+        whole = posterior.likelihood.probabilities
+        p = lambda x, law: whole(stretch * x, law)  # noqa: E731
+        likelihood = SimpleNamespace(kind="yes/no", discrete=True, probabilities=p)
+        names = ("belief", "answers", "diagnostics", "value_map", "interrupted")
+        seen.append((rest, posterior, p))
+        return SimpleNamespace(likelihood=likelihood, **{name: getattr(posterior, name) for name in names})
+
+    found = check_held_out(data, fit, seed=1)
+    ((rest, posterior, p),) = seen
+    held = choose_held_out(data, np.random.default_rng(1))
+    at, y = (data.rows[held], data.cols[held]), data.values[held].astype(int)
+    no, yes = p(posterior.belief.at(*at), posterior.answers.law)
+    loss = [-np.log(max(held_out.LEAST, yes[k] if y[k] else no[k])) for k in range(y.size)]
+    assert found.log_loss == pytest.approx(np.mean(loss))
+    assert found.said == pytest.approx(np.maximum(yes, no).mean())
+    assert found.inside == np.mean((yes > no) == y)
+    share = (rest.values.sum() + 0.5) / (rest.n + 1)
+    assert found.usual_log_loss == pytest.approx(-np.mean(np.log(np.where(y == 1, share, 1 - share))))
+    rng = np.random.default_rng(2)  # slow twin of the range: answers of an entry are right or wrong together
+    _, first = np.unique(data.rows[held] * 40 + data.cols[held], return_index=True)
+    sure = np.maximum(yes, no)[first]
+    shares = (rng.random((20_000, first.size)) < sure).mean(1)
+    assert np.allclose([found.low, found.high], np.quantile(shares, [0.05, 0.95]), atol=1.5 / first.size)
+    verdict = {1.0: "are right.", 4.0: "Probabilities are too sure.", 0.1: "Probabilities could be surer."}
+    assert found.sentences()[3].endswith(verdict[stretch])
+
+
+def test_limits_are_held_out_and_judged() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 1)) + rng.normal(size=(1, 30)) + 0.5 * rng.normal(size=(60, 30))
+    i, j = (x.ravel() for x in np.indices(X.shape))
+    y, below = X.ravel(), X.ravel() < -0.5
+    low, high = np.where(below, -np.inf, y), np.where(below, -0.5, y)
+    data, seen = Observations(X.shape, i, j, np.where(below, -0.5, y), low=low, high=high), []
+
+    def fit(rest: Observations) -> Any:
+        seen.append(complete(rest, 0, seed=1, progress=False))
+        return seen[-1]
+
+    found = check_held_out(data, fit, seed=1)
+    held = choose_held_out(data, np.random.default_rng(1))
+    shown = seen[0].predict(i[held], j[held], 0.9, measured=True)
+    assert (found.n, found.limits) == (held.sum(), (held & below).sum())
+    assert 0.1 < found.limits / found.n < 0.6
+    plain = ~below[held]
+    assert found.error == pytest.approx(np.sqrt(np.mean((y[held] - shown.mean)[plain] ** 2)))
+    assert found.kept == (shown.mean <= -0.5)[~plain].sum()
+    assert found.kept > 0.7 * found.limits
+    assert found.low <= found.inside <= found.high
+    assert found.sentences()[2] == f"{found.limits} of them are limits; predictions agree with {found.kept}."
+    far = np.where(below, y + 3, y)  # the control: limits on the wrong side of what the rest says
+    wrong = Observations(X.shape, i, j, far, low=np.where(below, far, y), high=np.where(below, np.inf, y))
+    assert check_held_out(wrong, lambda rest: seen[0], seed=1).inside < found.low
+    every = Observations(
+        X.shape, i, j, np.full(y.size, -0.5), low=np.full(y.size, -np.inf), high=np.full(y.size, -0.5)
+    )
+    only = check_held_out(every, lambda rest: seen[0], seed=1)
+    assert (only.error, only.limits) == (None, only.n)
+    assert only.sentences()[1].startswith(f"{only.n} of them are limits; predictions agree with")
 
 
 def test_sentences_judge_intervals_by_chance() -> None:
@@ -94,10 +170,15 @@ def test_sentences_judge_intervals_by_chance() -> None:
     assert right[1] == "Typical error 5.2 (root mean square); with the mean for all, 18.3."
     assert right[2] == "86% lie inside their 90% intervals; 79% to 100% would if intervals are right."
     many = HeldOut(10_000, 10_000, 100_000, 5.2, 18.3, 0.9, 0.915, 0.895, 0.9049).sentences()
-    assert many[2] == "92% lie inside their 90% intervals; 90% would if intervals are right."
+    assert (
+        many[2]
+        == "92% lie inside their 90% intervals; 90% would if intervals are right. The difference is small."
+    )
     narrow = HeldOut(100, 100, 1000, 5.2, 18.3, 0.9, 0.7, 0.85, 0.95).sentences()
     assert "few" not in narrow[0]
     assert narrow[2].endswith("right. Intervals are too narrow.")
+    edge = HeldOut(1000, 1000, 9000, 5.2, 18.3, 0.9, 0.8449, 0.845, 0.95).sentences()  # reads 84%, 84% to 95%
+    assert edge[2] == "84% lie inside their 90% intervals; 84% to 95% would if intervals are right."
     wide = HeldOut(100, 100, 1000, 5.2, 18.3, 0.9, 1.0, 0.85, 0.95).sentences()
     assert wide[2].endswith("right. Intervals are wider than they need be.")
 
@@ -112,8 +193,9 @@ def test_sentences_of_one_value_and_of_replicates() -> None:
     ]
     outside = HeldOut(1, 1, 5, 0.25, 1.5, 0.9, 0.0, 0.0, 1.0).sentences()[2]
     assert outside == "It lies outside its 90% interval."
-    assert HeldOut(1, 1, 5, 1.0, 0.0, 0.9).sentences()[1] == "The prediction is wrong."
-    assert HeldOut(1, 1, 5, 0.0, 0.0, 0.9).sentences()[1] == "The prediction is right."
+    for error, said in ((1.0, "wrong"), (0.0, "right")):
+        single = HeldOut(1, 1, 5, error, 0.0, 0.9, 1 - error, 0.0, 1.0, said=0.8).sentences()
+        assert single[1:] == [f"The prediction is {said}.", "It was given a probability of 80%."]
     many = HeldOut(90, 30, 900, 1.0, 2.0, 0.9, 0.9, 0.8, 1.0).sentences()[0]
     assert many.startswith(
         "Held out 90 values of 900, all those of 30 entries, chosen at random, and predicted"
@@ -187,7 +269,7 @@ def test_columns_in_other_units_do_not_rule_and_limits_are_no_values() -> None:
     assert rest.low is not None
     truth = data.subset(data.cols > 1)
     plain = rest.subset(rest.cols > 1)
-    _, usual = held_out._compare_numbers(posterior, rest, truth)
+    usual = held_out._compare_numbers(posterior, rest, truth, 0.9)["usual"]
     assert usual == pytest.approx(np.sqrt(np.mean((truth.values - plain.values.mean()) ** 2)))
 
 

@@ -126,7 +126,7 @@ UP_TO_DATE = Sampling("long", settle=6, draws=1, thin=1)
 SAMPLED = 20_000  # entries, at most, that the expected error is computed from one by one
 USUAL_RANK = 4  # by which a GPU is judged worth it where ranks are compared
 FEW_REPEATS = 8  # repeated measurements that tell half of the noise
-LAW = 10  # version of cached fits; increase it when the same data give another posterior
+LAW = 11  # version of cached fits; increase it when the same data give another posterior
 
 
 def fit_posterior(state: State, cache: Cache | None = None, *, progress: bool | None = None) -> Posterior:
@@ -418,28 +418,18 @@ def _limited_squares(
 
     What an instrument without limits would show is drawn given each draw of the entry, between the ends that were told.
     """
+    from maxentry.posterior.intervals import cut_normal
+
     told, ends = state.told.keys(state.shape[1]), np.array(state.ends)
     order = np.argsort(told, kind="stable")
     first = order[np.searchsorted(told[order], keys)]
     at = state.told.rows[first], state.told.cols[first]
     low, high = (posterior.value_map.forward_end(end[first], *at) for end in ends)
     x, sd = posterior.belief.at(*at), np.sqrt(noise)[:, None]
-    z = x + sd * cut_normal((low - x) / sd, (high - x) / sd, rng)
+    z = x + sd * cut_normal((low - x) / sd, (high - x) / sd, rng.random(x.shape))
     entry, shown = posterior.transform.inverse(x), posterior.transform.inverse(z)
     pattern = entry.var(0)
     return pattern, np.maximum(((shown - entry.mean(0)) ** 2).mean(0) - pattern, 0.0)
-
-
-def cut_normal(a: Array, b: Array, rng: np.random.Generator) -> Array:
-    """Draw standard normal numbers between a and b."""
-    from scipy.special import log_ndtr, ndtri_exp
-
-    mirrored = a + b > 0  # so that both ends are in the lower tail, or about zero
-    low, high = log_ndtr(np.where(mirrored, -b, a)), log_ndtr(np.where(mirrored, -a, b))
-    u = rng.random(a.shape)
-    z = ndtri_exp(high + np.log(u + (1 - u) * np.exp(np.minimum(low - high, 0.0))))
-    drawn: Array = np.clip(np.where(mirrored, -z, z), a, b)
-    return drawn
 
 
 def _entry_parts(

@@ -218,7 +218,8 @@ def expect_goal(state: State, posterior: Posterior, batch: policy.Batch) -> Pros
     from maxentry.posterior.decisions import expect_stake
 
     entries, rng = Entries(batch.rows, batch.cols), derive_rng(state.settings.seed, OUTLOOK, state.version)
-    return expect_stake(posterior.belief, posterior.goal_answers, state.settings.wanted, entries, rng)
+    goal, answers = state.settings.wanted, posterior.goal_answers
+    return expect_stake(posterior.belief, answers, goal, entries, rng, state.told_keys)
 
 
 def describe_goal(

@@ -25,7 +25,7 @@ from maxentry.campaign.state import State
 from maxentry.cells import Reading, Words
 from maxentry.errors import CampaignError, DataError, MaxentryError, ParameterError, is_whole
 from maxentry.frames import is_sequence, to_list
-from maxentry.labels import check_labels, label_columns, looks_long, place
+from maxentry.labels import check_labels, find_long, label_columns, place
 from maxentry.tables import DecimalComma, Table
 from maxentry.wording import as_text, show
 
@@ -47,15 +47,15 @@ def correct(
 
     se: its standard error; None leaves it as it was.
     """
-    old = _find_measurement(state, id, row, col, number)
-    statement = cells.parse_measurement(cells.flag_text(value), "the correction", words=state.settings.words)
-    error = cells.parse_number(se, "the correction, se")
+    old, where = _find_measurement(state, id, row, col, number), "the correction"
+    statement = cells.parse_measurement(cells.flag_text(value), where, "unambiguous", state.settings.words)
+    error = cells.parse_number(se, f"{where}, se")
     if statement is None:
         if error is not None:
             raise DataError("expected a value with its standard error, got the standard error alone.")
         return ([], None) if old.struck else ([Corrected(old.number, None, as_text(reason))], None)
     spread = (old.se or 0.0) if error is None else error
-    reading = cells.check_reading(Reading(*statement, spread), "the correction")
+    reading = cells.check_reading(Reading(*statement, spread), where)
     name = place(state.row_axis, old.row, state.col_axis, old.col)
     state.settings.check_value(statement.value if reading.is_plain else reading, name)
     if not old.struck and reading == (old.reading or Reading(old.value, old.value)):
@@ -136,12 +136,9 @@ def _find_measurement(
         raise CampaignError(f"expected a measurement of {name} to correct, got none yet.")
     if len(measurements) > 1:
         numbers = [m.number for m in measurements]
-        raise CampaignError(
-            f"expected one measurement of {name} to correct, got {len(measurements)}.",
-            code="several_measurements",
-            hint=f"Give number=, one of {', '.join(map(str, numbers))}.",
-            numbers=numbers,
-        )
+        several = f"expected one measurement of {name} to correct, got {len(measurements)}."
+        hint = f"Give number=, one of {', '.join(map(str, numbers))}."
+        raise CampaignError(several, code="several_measurements", hint=hint, numbers=numbers)
     return measurements[0]
 
 
@@ -164,8 +161,7 @@ def parse_ids(ids: Any) -> list[int]:
     """Parse one id or several; drop repeats."""
     known = [cells.parse_id(x, "the ids") for x in (to_list(ids) if is_sequence(ids) else [ids])]
     if None in known:
-        got = f"{show(ids)}, where number {known.index(None) + 1} is empty"
-        raise DataError(f"expected an id in every place, got {got}.")
+        raise DataError(f"expected an id in every place, got none at place {known.index(None) + 1}.")
     return list(dict.fromkeys(id for id in known if id is not None))
 
 
@@ -279,9 +275,15 @@ def _find_columns(table: Table, se: str | None, words: Words | None) -> dict[str
 
 def find_unused(table: Table, se: str | None = None, words: Words | None = None) -> list[Any]:
     """Return the names of the columns that `lines_from_table` does not read."""
-    return (
-        [] if _is_wide(table) else frames.find_unused(table.names, _find_columns(table, se, words).values())
-    )
+    table = _name_roles(table)
+    used = _find_columns(table, se, words).values()
+    return [] if _is_wide(table) else frames.find_unused(table.names, used)
+
+
+def _name_roles(table: Table) -> Table:
+    """Return a plainly long table with its roles as names; any other as it is."""
+    roles = find_long(table.names, table.columns) if _is_wide(table, counts=True) else ()
+    return replace(table, names=[*roles, *table.names[len(roles) :]])
 
 
 def lines_from_table(
@@ -292,12 +294,10 @@ def lines_from_table(
     Columns: id, or row and col, or both; value; and optionally low, high, se (or the column named by `se`), failed,
     status and reason; of yes and no successes and trials in place of value. A table with none of these is a wide one.
     """
-    table = tables.read(data)
-    if _is_wide(table) and looks_long(table.names, table.columns):
-        table = replace(table, names=["row", "col", "value", *table.names[3:]])
-    elif se is None and _is_wide(table):
-        own_labels = not isinstance(data, Mapping) and frames.is_frame(data)
-        return _lines_from_wide(Table(*label_columns(data)) if own_labels else table, words, flags)
+    table = _name_roles(tables.read(data))
+    if se is None and _is_wide(table):
+        own = label_columns(data) if not isinstance(data, Mapping) and frames.is_frame(data) else None
+        return _lines_from_wide(replace(table, names=own[0], columns=own[1]) if own else table, words, flags)
     places = _find_columns(table, se, words)
     columns = {name: table.columns[place] for name, place in places.items()}
     if not columns.keys() & {"value", "low", "high", "trials", "failed", "status"} or not (
@@ -311,9 +311,9 @@ def lines_from_table(
     return [_line(table, k, cell, words, flags) for k, cell in enumerate(cells_of)]
 
 
-def _is_wide(table: Table) -> bool:
+def _is_wide(table: Table, counts: bool = False) -> bool:
     """Whether a table has row labels and one column for each column of the matrix: it has no column with a role."""
-    roles = {*COLUMNS, *frames.BESIDE}.union(*tables.ALIASES.values()) - {"se"}
+    roles = {*COLUMNS, *(() if counts else frames.BESIDE)}.union(*tables.ALIASES.values()) - {"se"}
     names = [name.strip().lower() for name in table.names]
     return len(names) > 1 and table.n > 0 and roles.isdisjoint(names if names[0] != "row" else names[1:])
 
@@ -340,8 +340,8 @@ def _line(table: Table, k: int, cell: dict[str, Any], *how: Any, hint: str = "")
 
 def _read(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | None, flags: bool) -> Line:
     value, status = cell.get("value") if flags else cells.flag_text(cell.get("value")), cell.get("status")
-    failed = cells.parse_flag(cell.get("failed"), f"{where}, column failed")
     no_value = cells.is_failure(value, words)
+    failed = cells.parse_flag(cell.get("failed"), f"{where}, column failed")
     failed = failed or no_value or cells.is_failure(status)
     measured = cell | {"value": None if no_value else value}
     readings = cells.parse_line(measured, lambda name: f"{where}, column {name}", comma, words)

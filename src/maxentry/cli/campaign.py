@@ -11,7 +11,7 @@ from maxentry.campaign.settings import CHANGEABLE, WITHOUT_MODEL
 from maxentry.cli import options, output
 from maxentry.cli.options import add_settings, open_campaign, option
 from maxentry.tables import Table
-from maxentry.wording import count
+from maxentry.wording import count, sentence
 
 PANEL = "Campaigns"
 LABEL_FILE = "labels, one a line; of a CSV, Excel or Parquet file the first column, or FILE:COLUMN."
@@ -87,22 +87,25 @@ def new(
     if as_json:
         return
     where = output.next_options(storage, name, several=len(Campaign.list(storage)) > 1)
-    if matrix.is_plain and open_scale:
-        _say_ends(matrix.values, where)
+    if matrix.is_plain and open_scale and not matrix.flags:
+        _hint_scale(matrix.values, where)
     if status.available:
         n = min(24, max(m1, m2), status.available)
         output.say(f"Next: maxentry ask {n} -o plate.csv{where}", "dim")
 
 
-def _say_ends(values: list[float], where: str) -> None:
-    """Say how to name the ends of the scale where the values look as if it had some; where: the campaign is."""
-    from maxentry.transform import guess_ends
+def _hint_scale(values: list[float], where: str) -> None:
+    """Say what values look like that were not called so: yes and no, grades, or a scale with ends."""
+    from maxentry.transform import guess_ends, hint_kind
 
-    if ends := guess_ends(values):
+    if kind := hint_kind(values, shell=True):
+        output.say(f"{sentence(kind)} Only `new` can say it: the kind of a campaign stays.", "dim")
+    elif ends := guess_ends(values):
         low, high = ends
         output.say(
             f"All values lie from {low:g} to {high:g}, several at an end or near it. If the scale ends there, say so, "
-            f"and predictions know it: maxentry set --limits {low:g},{high:g}{where}",
+            "and predictions know it (posterior --measured then stays within): maxentry set --limits "
+            f"{low:g},{high:g}{where}",
             "dim",
         )
 

@@ -19,7 +19,7 @@ from maxentry.cli.ask_tell import plate_table
 from maxentry.cli.options import open_campaign, option
 from maxentry.errors import ParameterError, SizeError
 from maxentry.tables import Format, Table, cell_text, round_numbers
-from maxentry.wording import chance, count, describe_ranks
+from maxentry.wording import chance, count, describe_ranks, sentence
 
 if TYPE_CHECKING:
     from maxentry.observations import Observations
@@ -242,8 +242,8 @@ def report(
 @commands.command(
     rich_help_panel="Without a campaign",
     epilog=f"JSON: {FACTS}, and entries ({LONG}; {GRADED}) or, with -o, output; with --check n, "
-    "n_entries, of, error, usual, level, inside, low, high, side (columns or rows, if errors are in units of their "
-    "scales), converged, advice, interrupted.",
+    "n_entries, of, error, usual, level, inside, low, high, said, log_loss and usual_log_loss (of yes/no and grades), "
+    "limits, kept, side (columns or rows, if errors are in units of their scales), converged, advice, interrupted.",
 )
 @options.add_settings(
     (
@@ -393,11 +393,14 @@ def _report_check(
     """Say how well values are predicted that were held out."""
     from maxentry.posterior.diagnostics import advice_at
     from maxentry.summary.held_out import check_held_out
+    from maxentry.transform import hint_kind
 
     with output.show_warnings():
         found = check_held_out(observations, fit, seed, level)
     advice = advice_at(found.advice, "shell")
     output.report(found._asdict() | {"advice": advice}, "\n".join(found.sentences()), as_json)
+    if not as_json and found.said is None and (hint := hint_kind(observations.values, shell=True)):
+        output.say(sentence(hint), "dim")
     if not found.converged and not as_json:
         output.warn(f"The fit has not converged: {advice}")
     if found.interrupted:
@@ -510,10 +513,10 @@ def list_facts(posterior: Posterior) -> dict[str, Any]:
     }
 
 
-def describe_answers(posterior: Posterior, measured: bool, how: str) -> str:
+def describe_answers(posterior: Posterior, measured: bool, command: str) -> str:
     """What the numbers of the table are, where that is not plain; ends in a line break, or is empty.
 
-    how: to name the ends that the scale seems to have.
+    command: to change the settings of a campaign, if there is one.
     """
     from maxentry.posterior.posterior import count_limited
 
@@ -526,13 +529,11 @@ def describe_answers(posterior: Posterior, measured: bool, how: str) -> str:
         return f"mean is the expected grade ({named}); --what most_likely and --long tell more.\n"
     limited = count_limited(posterior)
     if not limited and likelihood.limits is None:
-        beyond = posterior.arrays.describe_beyond(posterior.observations, how)
-        return f"{beyond}.\n" if beyond else ""
-    which = (
-        "of what an instrument would show."
-        if measured
-        else "of the entry itself, which may lie beyond a limit; --measured: of what an instrument would show."
-    )
+        hint = posterior.arrays.hint_scale(posterior.observations, command)
+        return f"{sentence(hint)}\n" if hint else ""
+    which = "of what an instrument would show."
+    if not measured:
+        which = f"of the entry itself, which may lie beyond a limit; --measured: {which}"
     return f"{limited} of {count(n, 'value')} are at a limit. mean, low and high are {which}\n"
 
 
@@ -543,10 +544,7 @@ def summarize(posterior: Posterior, measured: bool = False, where: str | None = 
     """
     (m1, m2), n = posterior.shape, posterior.observations.n
     facts = f"{m1} x {m2}, {count(n, 'value')}, rank {posterior.rank}"
-    how = "--limits {:g},{:g}"
-    if where is not None:
-        how = f"maxentry set{where.replace('{', '{{').replace('}', '}}')} {how}"
-    meaning = describe_answers(posterior, measured, how)
+    meaning = describe_answers(posterior, measured, "" if where is None else f"maxentry set{where} ")
     if posterior.fit.scales is not None:
         from maxentry.transform import describe_scales
 

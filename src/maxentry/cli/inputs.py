@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from maxentry import frames, tables
+from maxentry._io import decode_text
 from maxentry.cells import (
     YES_NO,
     Reading,
@@ -27,7 +28,7 @@ from maxentry.cells import (
 from maxentry.cli.options import split_list
 from maxentry.cli.output import STD, show_warnings, warn
 from maxentry.errors import DataError, LabelError
-from maxentry.labels import Axis, is_word, label_text, looks_long
+from maxentry.labels import Axis, find_long, is_word, is_yes_no, label_text
 from maxentry.tables import DecimalComma, Format, Table
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ NO_NAMES = (
     " Its first line was taken for the names of columns, but has numbers: put a line of names before it."
 )
 IN_TABLE = "Rows and columns without a value are known where the table names them, also with empty cells."
+THREE_NAMES = "expected three names, like ligand,substrate,yield, got {!r}."
 LONGEST_HINT = 60  # characters of the names that a hint repeats
 
 
@@ -72,7 +74,7 @@ class Matrix:
     corner: str = "row"  # the name of the column of row labels
     counted: bool = False  # whether lines count successes of trials
     names: tuple[str, ...] = ()  # of the columns with row and column labels, where the user named them
-    flags: bool = False  # whether all values are True or False
+    flags: bool = False  # whether all values are True, False or words for yes and no
 
     def add(self, row: str, col: str, readings: Iterable[Reading]) -> None:
         """Append measurements of an entry."""
@@ -150,8 +152,8 @@ def read_matrix(
 
 
 def take_for_yes_no(path: str | None) -> str:
-    """Say that a table of True and False is taken for yes and no; return the kind."""
-    warn(f"{path}: True and False are taken for yes and no. For 1 and 0 say --kind numbers.")
+    """Say that a table of True and False, or of such words, is taken for yes and no; return the kind."""
+    warn(f"{path}: its values are taken for yes and no. For 1 and 0 say --kind numbers.")
     return "yes/no"
 
 
@@ -165,9 +167,10 @@ def parse_matrix(
     """
     labelled = table.role("row") is not None and table.role("col") is not None
     long = labelled and any(table.role(name) is not None for name in ("value", "low", "high", *frames.COUNTS))
-    if names is None and not long and looks_long(table.names, table.columns):
+    if names is None and not long and (roles := find_long(table.names, table.columns)):
+        found = tuple(table.names[: len(roles)])
         warn(f"{table.source}: read as a long table, one measurement a line: {', '.join(table.names[:3])}.")
-        return _parse_long(table, tuple(table.names[:3]), se, words)
+        return _parse_long(table, found, se, words)
     if names is None and not long:
         if se is not None:
             raise DataError(
@@ -187,6 +190,8 @@ def _parse_long(table: Table, names: tuple[str, ...] | None, se: str | None, wor
     named = () if names is None else (titles["row"], titles["col"])
     matrix = Matrix(list(dict.fromkeys(rows)), list(dict.fromkeys(cols)), counted="trials" in at, names=named)
     cells = {role: table.columns[j] for role, j in at.items() if role not in ("row", "col")}
+    flags = _are_flags([cells.get("value", [])])
+    words = YES_NO if flags and words is None else words
     for k, (row, col) in enumerate(zip(rows, cols, strict=True)):
 
         def where(role: str, k: int = k) -> str:
@@ -194,7 +199,7 @@ def _parse_long(table: Table, names: tuple[str, ...] | None, se: str | None, wor
 
         line = {role: column[k] for role, column in cells.items()}
         matrix.add(row, col, parse_line(line, where, table.decimal_comma, words))
-    matrix = replace(matrix, flags=_are_flags([cells.get("value", [])]))
+    matrix = replace(matrix, flags=flags)
     unused = frames.find_unused(table.names, at.values())
     if unused:
         called = ", ".join(titles.get(role, role) for role in ("row", "col", "value"))
@@ -207,8 +212,10 @@ def _long_columns(
 ) -> tuple[dict[str, int], dict[str, str]]:
     """The positions of the columns of a long table by role, and their names."""
     at: dict[str, int] = {}
-    wanted = names or ("row", "col", "value")
-    for role, name in zip(("row", "col", "value"), wanted, strict=True):
+    wanted = dict(zip(("row", "col", "value"), names or ("row", "col", "value"), strict=False))
+    if names and words is YES_NO and wanted.get("value", "").lower() in frames.COUNTS:
+        del wanted["value"]  # with the other of them it says more than alone
+    for role, name in wanted.items():
         place = table.role_place(name) if names is None else table.place(name.lower())
         if place is not None:
             at[role] = place
@@ -217,24 +224,22 @@ def _long_columns(
         if not at.keys() & {"value", "low", "high"} and at.keys() & {*frames.COUNTS}:
             raise DataError(f"{table.source}: {frames.COUNTED}")
         at = {role: place for role, place in at.items() if role not in frames.COUNTS}
-    optional = {"value"} if names is None and at.keys() & {"low", "high", *frames.COUNTS} else set()
-    missing = [
-        name
-        for role, name in zip(("row", "col", "value"), wanted, strict=True)
-        if role not in {*at} | optional
-    ]
-    if missing:
+    if (names is None or "value" not in wanted) and at.keys() & {"low", "high", *frames.COUNTS}:
+        wanted.pop("value", None)
+    elif names is not None and len(names) == 2:
+        raise DataError(THREE_NAMES.format(",".join(names)))
+    if missing := [name for role, name in wanted.items() if role not in at]:
         came = ", ".join(table.names)
         unnamed = NO_NAMES if all(map(_is_numeral, table.names)) else ""
         raise DataError(f"{table.source}: expected a column {missing[0]}, got {came}.{unnamed}")
     return at, {role: table.names[j] for role, j in at.items()}
 
 
-def split_names(option: str) -> tuple[str, str, str]:
-    """The columns of a long table, as the option --names gives them: ROW,COL,VALUE."""
+def split_names(option: str) -> tuple[str, ...]:
+    """The columns of a long table, as the option --names gives them: ROW,COL,VALUE; ROW,COL of counted trials."""
     parts = tuple(part.strip() for part in option.split(","))
-    if len(parts) != 3 or not all(parts):
-        raise DataError(f"expected three names, like ligand,substrate,yield, got {option!r}.")
+    if len(parts) not in (2, 3) or not all(parts):
+        raise DataError(THREE_NAMES.format(option))
     return parts
 
 
@@ -242,7 +247,8 @@ def _parse_wide(table: Table, words: Words | None) -> Matrix:
     """Row labels in the first column, one more column for each column of the matrix."""
     if len(table.names) < 2:
         only = f"only the column {table.names[0]!r}"
-        hint = f" Choose another sheet: --sheet {table.unread[0]!r}." if table.unread else ""
+        hint = " Commas, semicolons or tabs separate the cells of a CSV file."
+        hint = f" Choose another sheet: --sheet {table.unread[0]!r}." if table.unread else hint
         raise DataError(
             f"{table.source}: expected row labels and at least one more column, got {only}.{hint}"
         )
@@ -258,7 +264,9 @@ def _parse_wide(table: Table, words: Words | None) -> Matrix:
             f"Taking the first column of {table.source}, {table.names[0]!r}, for row labels, though it looks like "
             "values. A table without labels needs a column of them before its values."
         )
-    matrix = Matrix(row_labels, col_labels, corner=table.names[0] or "row")
+    flags = _are_flags(table.columns[1:])
+    words = YES_NO if flags and words is None else words
+    matrix = Matrix(row_labels, col_labels, corner=table.names[0] or "row", flags=flags)
     for k, row in enumerate(row_labels):
         for col, cells in zip(col_labels, table.columns[1:], strict=True):
             if cells[k] is not None:
@@ -268,13 +276,13 @@ def _parse_wide(table: Table, words: Words | None) -> Matrix:
                 except DataError as error:
                     raise DataError(f"{error.message}{_hint_names(table)}") from None
                 matrix.add(row, col, [] if statement is None else [Reading(*statement)])
-    return replace(matrix, flags=_are_flags(table.columns[1:]))
+    return matrix
 
 
 def _are_flags(columns: Iterable[Sequence[Any]]) -> bool:
-    """Whether the cells that are not empty are True or False, and there are some; text is none of them."""
-    kinds = {type(x) for column in columns for x in column if not is_empty(x)}
-    return kinds == {bool}
+    """Whether the cells that are not empty are True, False or words for yes and no, and there are some."""
+    known = [x for column in columns for x in column if not is_empty(x)]
+    return bool(known) and all(map(is_yes_no, known))
 
 
 def _hint_names(table: Table) -> str:
@@ -297,11 +305,15 @@ def _is_fraction(label: str) -> bool:
 def _check_labels(side: str, labels: list[str], table: Table) -> None:
     listed = ", ".join(table.names)
     columns = f"three of its columns ({listed})" if len(listed) < LONGEST_HINT else "its columns"
-    hint = f" If this is a long table (one measurement per line), pass --names ROW,COL,VALUE with {columns}."
+    wanted = "ROW,COL,VALUE"
+    if {*frames.COUNTS} <= {name.strip().lower() for name in table.names}:
+        wanted, columns = "ROW,COL --kind yes/no", columns.replace("three", "two")
+    hint = f" If this is a long table (one measurement per line), pass --names {wanted} with {columns}."
     if all(map(_is_numeral, table.names)):
         hint = NO_NAMES
     if "" in labels:
-        raise DataError(f"{table.source}: expected a name for every column, got an empty one.")
+        above = "If there is a title above the names of the columns, delete it."
+        raise DataError(f"{table.source}: expected a name for every column, got an empty one. {above}")
     _check_distinct(side, labels, table.source, hint if side == "row" else "")
 
 
@@ -339,7 +351,7 @@ def read_labels(path: str) -> list[str]:
     if wanted is None and Path(path).suffix.lower() not in TABLE_ENDINGS:
         content = sys.stdin.buffer.read() if path == STD else tables.read_bytes(path)
         with show_warnings():
-            text, _ = tables.decode(content, "standard input" if path == STD else path)
+            text, _ = decode_text(content, "standard input" if path == STD else path)
         return [line.strip() for line in text.splitlines() if line.strip()]
     table = read_table(path)
     cells = table.columns[0] if wanted is None else table.column(wanted.strip().lower())

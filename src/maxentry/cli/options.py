@@ -78,7 +78,7 @@ Names = Annotated[
     str | None,
     option(
         "--names", metavar="ROW,COL,VALUE",
-        help="A long table, with its columns so named (row,col,value need no naming).",
+        help="A long table, with its columns so named (row,col,value need no naming); of counted trials ROW,COL.",
     ),
 ]  # fmt: skip
 Sheet = Annotated[

@@ -32,7 +32,7 @@ from maxentry.posterior.draws import gram_matrices
 from maxentry.posterior.draws import singular_values as spectrum
 from maxentry.posterior.intervals import check_level, predict, quantiles
 from maxentry.summary.error_curve import POINTS, ErrorCurve, curve_sizes, pair_predictions, surprises
-from maxentry.summary.held_out import chance_range, describe_shares
+from maxentry.summary.held_out import chance_range, describe_shares, is_chance
 from maxentry.summary.places import place_values, scale_errors, state_ends
 from maxentry.summary.reasons import coherence_blocks, factors_of_rank, leading_rank
 from maxentry.transform import ValueMap
@@ -93,7 +93,7 @@ def calibration(source: Source, held_out: Any = None, *, level: float = 0.9, uni
 def _judge_share(covered: float, n: int, level: float) -> str:
     """Say which shares of n values lie inside right intervals nine times in ten, and whether this one does."""
     low, high = chance_range(n, level)
-    verdict = "as right intervals have" if low <= covered <= high else "right ones have"
+    verdict = "as right intervals have" if is_chance(covered, low, high) else "right ones have"
     return f" ({verdict}: {describe_shares(low, high)} of {n:,})"
 
 

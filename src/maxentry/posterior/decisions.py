@@ -13,32 +13,31 @@ when to stop:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxentry import frames
-from maxentry._io import check_memory, checkpoint
+from maxentry._io import checkpoint
 from maxentry._types import Array, Flags, Indices
 from maxentry.acquisition.targets import average_lines
 from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
 from maxentry.errors import ParameterError
 from maxentry.model.goal import Goal, Line
-from maxentry.model.link import PRIOR, find_basis
-from maxentry.observations import Observations
-from maxentry.posterior.chains import Chain, ModelSpec
-from maxentry.posterior.draws import Draws
 from maxentry.posterior.intervals import Answers, quantiles
 from maxentry.wording import chance, count, describe_ranks, number, one_line, percent, show
 
 MOST_NUMBERS = 400_000_000  # entries of draws that are formed for an answer: a second for each 10^8
 FEWEST_DRAWS = 100
 MOST_TOPS = 50_000_000  # best entries of all draws and lines that are kept
+PIECE = 64  # entries of a line, of which the greatest is looked at first
 OTHERS = 2  # entries of a line that are shown beside the recommended ones, where they may be better
 LEAST_SHARE = 0.05  # the probability from which they are shown
 MOST_LOOKED_AHEAD = 20_000_000  # entries of all draws for which a batch is looked ahead
+TIED = 0.01  # of the length of a scale: estimates that near its end count as equal
+NOTHING: Indices = np.empty(0, dtype=np.int64)
 ROUNDING = 1e-12  # relative: less regret is none
 TRUTHS = 16  # draws that are taken for the truth then
 MOST_LINES = 12  # of a printed answer
@@ -142,34 +141,84 @@ def name_stake(goal: Goal, stake: float) -> tuple[str, str]:
 
 
 class Tops(NamedTuple):
-    """The k best entries of each line in some draws, as keys i m2 + j, and the best by their mean."""
+    """The k best entries of each line in some draws and by their mean, as keys i m2 + j."""
 
     draws: list[int]
-    keys: Indices  # (S, L, k)
-    values: Array  # (S, L, k), times the sign
+    values: Array  # (S, L, k) of the best in each draw, times the sign
     best: Indices  # (L, k) by the mean over the draws, the best first
+    keys: Indices  # (n,) of all that are among the best in some draw, sorted
+    share: Array  # (n,) of the draws in which each is; those that tie for the last places share them
 
 
-def find_tops(belief: Belief, answers: Answers, goal: Goal) -> Tops:
-    """Find the best entries of every line in every draw; of some draws where the matrix is large."""
+def find_tops(belief: Belief, answers: Answers, goal: Goal, measured: Indices = NOTHING) -> Tops:
+    """Find the best entries of every line in every draw; of some draws where the matrix is large.
+
+    measured: keys of entries that come first where several are as good as the scale allows (`prefer_measured`).
+    """
     m1, m2 = belief.shape
     length = {None: m1 * m2, "row": m2, "column": m1}[goal.per]
     k, lines = min(goal.k, length), m1 * m2 // length
     draws = choose_draws(belief, lines * k)
-    S = len(draws)
+    S, ends = len(draws), answers.ends_of(goal.sign)
     keys, values = np.empty((S, lines, k), dtype=np.int64), np.full((S, lines, k), -np.inf)
     best, means = np.empty((1, lines, k), dtype=np.int64), np.full((1, lines, k), -np.inf)
+    crowds = np.zeros((len(ends), S, lines))  # how many entries lie at each end
     for rows, cols, which in line_blocks(belief.shape, goal.per):
         total = np.zeros(())
         block = _block_keys(rows, cols, m2, goal.per)
         for place, s in enumerate(draws):
-            x = _by_line(goal.sign * answers.entries(belief.block(s, rows, cols), rows, cols, s), goal.per)
+            x = _form_lines(belief, answers, goal, rows, cols, s)
             total = total + x
             _keep_greatest(keys, values, place, which, block, x)
-        _keep_greatest(best, means, 0, which, block, total / S)
+            for crowd, end in zip(crowds, ends, strict=True):
+                crowd[place, which] += (x == end).sum(1)
+        mean = prefer_measured(total / S, ends, block, measured)
+        _keep_greatest(best, means, 0, which, block, mean)
         checkpoint()
     order = np.argsort(-means[0], axis=1, kind="stable")
-    return Tops(draws, keys, values, np.take_along_axis(best[0], order, 1))
+    # those that are tied for the last places at an end share them
+    last, weight = values.min(2), np.zeros((S, lines))
+    for crowd, end in zip(crowds, ends, strict=True):
+        places = (values == end).sum(2)
+        weight = np.where((last == end) & (crowd > places), places / np.maximum(crowd, 1), weight)
+    sure = keys[(values > last[:, :, None]) | (weight == 0)[:, :, None]]
+    tied = _find_tied(belief, answers, goal, draws, last, weight) if weight.any() else []
+    found, number = np.unique(np.concatenate([sure, *(at for at, _ in tied)]), return_inverse=True)
+    times = np.bincount(number, np.concatenate([np.ones(len(sure)), *(x for _, x in tied)]))
+    return Tops(draws, values, np.take_along_axis(best[0], order, 1), found, times / S)
+
+
+def _find_tied(
+    belief: Belief, answers: Answers, goal: Goal, draws: list[int], last: Array, weight: Array
+) -> list[tuple[Indices, Array]]:
+    """Return the entries as good as the last of the best where that has a weight, and the sum of the weights."""
+    found = []
+    for rows, cols, which in line_blocks(belief.shape, goal.per):
+        total = np.zeros(())
+        for place in np.flatnonzero(weight[:, which].any(1)):
+            x = _form_lines(belief, answers, goal, rows, cols, draws[place])
+            total = total + weight[place, which][:, None] * (x == last[place, which][:, None])
+        at = np.nonzero(total)
+        found.append((_block_keys(rows, cols, belief.shape[1], goal.per)[at], total[at]))
+        checkpoint()
+    return found
+
+
+def prefer_measured(mean: Array, ends: tuple[float, ...], keys: Indices, measured: Indices) -> Array:
+    """Return means by which to choose: of those near the greatest that the scale allows, the measured come first.
+
+    ends: of the scale, times the sign; keys: of the entries.
+    """
+    if not ends or not len(measured):
+        return mean
+    near = TIED * float(np.ptp(ends if len(ends) > 1 else mean))
+    return np.where(mean >= max(ends) - near, mean + near * np.isin(keys, measured), mean)
+
+
+def _form_lines(belief: Belief, answers: Answers, goal: Goal, rows: slice, cols: slice, s: int) -> Array:
+    """Return the entries of a block in draw s, times the sign, one line a row."""
+    x = answers.entries(belief.block(s, rows, cols), rows, cols, s)
+    return np.asarray(_by_line(goal.sign * x, goal.per))
 
 
 def choose_draws(belief: Belief, kept: int = 1) -> list[int]:
@@ -205,6 +254,12 @@ def _block_keys(rows: slice, cols: slice, m2: int, per: Line | None) -> Indices:
 def _keep_greatest(keys: Indices, values: Array, s: int, which: slice, block: Indices, x: Array) -> None:
     """Keep the k greatest of those kept and the block's, for the lines of the block."""
     k, n = keys.shape[2], x.shape[1]
+    if (
+        len(x) == 1 and n > 4 * k * PIECE
+    ):  # so many pieces have an entry as great as the k-th greatest of their maxima
+        bound = np.partition(np.maximum.reduceat(x[0], np.arange(0, n, PIECE)), -k)[-k]
+        near = np.flatnonzero(x[0] >= bound)
+        x, block, n = x[:, near], block[:, near], len(near)
     if n > k:
         place = x.argmax(1)[:, None] if k == 1 else np.argpartition(x, n - k, axis=1)[:, n - k :]
         x, block = np.take_along_axis(x, place, 1), np.take_along_axis(block, place, 1)
@@ -223,23 +278,28 @@ def answer_best(
 ) -> Answer:
     """Return the entries with the greatest mean, of each line or of all, and others that may be better."""
     m2 = belief.shape[1]
-    tops = find_tops(belief, answers, goal)
-    S, L, k = tops.keys.shape
-    found, times = np.unique(tops.keys, return_counts=True)
-    keys, place = _add_others(tops.best, found, times / S, goal.per, m2, others)
+    tops = find_tops(belief, answers, goal, names.measured)
+    L, k = tops.best.shape
+    keys, place = _add_others(tops.best, tops.keys, tops.share, goal.per, m2, others)
     entries = Entries.from_keys(keys, m2)
     x = answers.entries(belief.at(*entries), *entries)
-    chosen = goal.sign * answers.within(x[tops.draws][:, place > 0]).mean(0).reshape(L, k).mean(1)
-    top = goal.sign * answers.within(goal.sign * tops.values).mean((0, 2))
+    chosen = goal.sign * x[tops.draws][:, place > 0].mean(0).reshape(L, k).mean(1)
+    top = tops.values.mean((0, 2))
     regret = np.where(top - chosen > ROUNDING * abs(top), top - chosen, 0.0)
     line = _line_number(keys, goal.per, m2)
-    low, high = (answers.within(end) for end in quantiles(x.copy(), level))
+    low, high = quantiles(x.copy(), level)
     table = names.at(entries) | {
-        "place": place, "estimate": answers.within(x.mean(0)), "low": low, "high": high,
-        "probability": _look_up(found, times / S, keys), "regret": regret[line], "observed": names.times(keys),
+        "place": place, "estimate": _mean(x), "low": low, "high": high,
+        "probability": _look_up(tops.keys, tops.share, keys), "regret": regret[line],
+        "observed": names.times(keys),
     }  # fmt: skip
     stake = float(regret.mean())
     return Answer(goal, table, stake, level, tuple(_say_best(goal, table, line, stake, names)))
+
+
+def _mean(x: Array) -> Array:
+    """Return the means over draws; rounding leaves them within the ends of a scale."""
+    return np.asarray(np.clip(x.mean(0), x.min(0), x.max(0)))
 
 
 def _add_others(
@@ -289,7 +349,7 @@ def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float, na
     else:
         lines, inside = (rows, cols) if goal.per == "row" else (cols, rows)
         noun = names.noun("column" if goal.per == "row" else "row")
-        title = f"Best {noun}" if noun else what.capitalize()
+        title = f"Among the {goal.k} {what}" if goal.k > 1 else f"Best {noun}" if noun else what.capitalize()
         for start in np.flatnonzero(np.diff(line, prepend=-1))[:MOST_LINES]:
             of = np.flatnonzero(line == line[start])
             least = share[of[: goal.k]].min()  # of those with a place
@@ -310,10 +370,16 @@ def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float, na
 def average_entries(belief: Belief, answers: Answers, goal: Goal) -> Array:
     """Return the (weighted) average of the entries of every row or column in every draw, (S, m)."""
     if answers.deviation is None or answers.ends is not None or not answers.value_map.plain:
-        return average_lines(belief, answers.convert, goal)
+        return _round_off(average_lines(belief, answers.convert, goal))
     by_row = goal.per == "row"
     shares = goal.shares(belief.shape[1 if by_row else 0])
     return average_lines(belief, None, goal) + answers.deviation.average(belief, by_row, shares)
+
+
+def _round_off(averages: Array) -> Array:
+    """Return averages without their last digits, so that those of entries at the ends of a scale are equal."""
+    unit = ROUNDING * max(float(np.abs(averages).max()), np.finfo(float).tiny)
+    return np.asarray(np.round(averages / unit) * unit)
 
 
 def chances_above(averages: Array) -> Array:
@@ -325,9 +391,7 @@ def chances_above(averages: Array) -> Array:
     return above
 
 
-def answer_ranking(
-    averages: Array, goal: Goal, level: float, names: Names, within: Callable[[Array], Array] = np.asarray
-) -> Answer:
+def answer_ranking(averages: Array, goal: Goal, level: float, names: Names) -> Answer:
     """Return the rows (or columns) by their average, with intervals of average and rank, and P(best)."""
     assert goal.per is not None
     x = goal.sign * averages
@@ -337,14 +401,15 @@ def answer_ranking(
     rank = np.empty((S, m))
     np.put_along_axis(rank, np.argsort(-x, axis=1, kind="stable"), np.arange(1.0, m + 1)[None], 1)
     above = chances_above(x)
-    p_best = np.bincount(x.argmax(1), minlength=m) / S
-    low, high = map(within, quantiles(averages[:, order].copy(), level))
+    first = x == x.max(1, keepdims=True)
+    p_best = (first / first.sum(1, keepdims=True)).mean(0)  # lines that are equal share the place
+    low, high = quantiles(averages[:, order].copy(), level)
     tail = (1 - level) / 2
     rank_low, rank_high = np.quantile(rank, [tail, 1 - tail], axis=0, method="inverted_cdf")
     above_next = np.append(np.diagonal(above, 1), np.nan)
     table: dict[str, Any] = {
         goal.per if goal.per == "row" else "col": names.of(goal.per, order),
-        "place": np.arange(1, m + 1), "estimate": within(averages[:, order].mean(0)), "low": low, "high": high,
+        "place": np.arange(1, m + 1), "estimate": _mean(averages[:, order]), "low": low, "high": high,
         "probability": p_best, "rank_low": rank_low.astype(int), "rank_high": rank_high.astype(int),
         "above_next": above_next, "regret": np.maximum(x.max(1).mean() - x.mean(0), 0.0),
         "tied": above_next < level,
@@ -391,7 +456,7 @@ def chances_to_exceed(belief: Belief, answers: Answers, threshold: float) -> Arr
     for rows, cols in belief.blocks():
         for s in draws:
             x = answers.entries(belief.block(s, rows, cols), rows, cols, s)
-            p[rows, cols] += answers.within(x) > threshold
+            p[rows, cols] += x > threshold
         checkpoint()
     p /= len(draws)
     return p
@@ -407,9 +472,9 @@ def answer_threshold(
     keys = listed[np.argsort(-p[listed], kind="stable")][:most]
     entries = Entries.from_keys(keys, belief.shape[1])
     x = answers.entries(belief.at(*entries), *entries)
-    low, high = map(answers.within, quantiles(x.copy(), level) if len(keys) else (np.empty(0), np.empty(0)))
+    low, high = quantiles(x.copy(), level) if len(keys) else (np.empty(0), np.empty(0))
     table = names.at(entries) | {
-        "estimate": answers.within(x.mean(0)) if len(keys) else np.empty(0), "low": low, "high": high,
+        "estimate": _mean(x) if len(keys) else np.empty(0), "low": low, "high": high,
         "probability": p[keys], "observed": names.times(keys),
     }  # fmt: skip
     stake = float(doubt.mean())
@@ -442,12 +507,13 @@ class Prospect(NamedTuple):
 
 
 def expect_stake(
-    belief: Belief, answers: Answers, goal: Goal, batch: Entries, rng: np.random.Generator
-) -> Prospect | None:
+    belief: Belief, answers: Answers, goal: Goal, batch: Entries, rng: np.random.Generator,
+    measured: Indices = NOTHING,
+) -> Prospect | None:  # fmt: skip
     """Return what a batch should change; None where the matrix is too large.
 
     Some draws in turn are taken for the truth, and all draws are conditioned on what would then be measured, as if they
-    were jointly Gaussian.
+    were jointly Gaussian. measured: keys of the entries that were.
     """
     S, (m1, m2) = belief.n_draws, belief.shape
     if S * m1 * m2 > MOST_LOOKED_AHEAD:
@@ -455,24 +521,22 @@ def expect_stake(
     X = np.stack([belief.draw(s).ravel() for s in range(S)])
     at = batch.keys(m2)
 
-    def judge(x: Array, answers: Answers) -> tuple[float, Flags]:
+    def judge(x: Array, answers: Answers, measured: Indices) -> tuple[float, Flags]:
         whole = slice(None)
         y = answers.entries(x.reshape(S, m1, m2), whole, whole)
-        stake, chosen = measure_stake(goal.sign * y, goal)
-        if goal.kind != "rank" and answers.ends is not None:  # chosen by the order, judged within the ends
-            stake, _ = measure_stake(goal.sign * answers.within(y), goal)
-        return stake, chosen
+        return measure_stake(goal.sign * y, goal, answers.ends_of(goal.sign), measured)
 
     D = X - X.mean(0)
     working = belief.noise_at(*batch)
     gain = np.linalg.solve(D[:, at].T @ D[:, at] / S + np.diag(working), D[:, at].T @ D / S)
-    now, chosen = judge(X, answers)
+    now, chosen = judge(X, answers, measured)
     after, changes = [], []
     for s in rng.choice(S, min(S, TRUTHS), replace=False):
         told = X[s, at] + np.sqrt(working) * rng.standard_normal(len(at))
         shown = X[:, at] + np.sqrt(working) * rng.standard_normal((S, len(at)))
         own = None if answers.deviation is None else answers.deviation.tell(batch, told)
-        stake, then = judge(X + (told - shown) @ gain, answers._replace(deviation=own))
+        both = np.concatenate([measured, at])
+        stake, then = judge(X + (told - shown) @ gain, answers._replace(deviation=own), both)
         after.append(stake)
         changes.append((chosen & ~then).sum() if goal.kind != "threshold" else (chosen != then).sum())
         checkpoint()
@@ -480,10 +544,13 @@ def expect_stake(
     return Prospect(now, min(float(np.mean(after)), now), float(np.mean(changes)), choices)
 
 
-def measure_stake(x: Array, goal: Goal) -> tuple[float, Flags]:
+def measure_stake(
+    x: Array, goal: Goal, ends: tuple[float, ...] = (), measured: Indices = NOTHING
+) -> tuple[float, Flags]:
     """Return what is at stake and what is chosen, from whole matrices (S, m1, m2) times the sign.
 
-    Chosen: the best entries of each line, which line is above which, or what exceeds the threshold.
+    Chosen: the best entries of each line, which line is above which, or what exceeds the threshold. ends, measured: as
+    in `prefer_measured`.
     """
     S = len(x)
     if goal.kind == "threshold":
@@ -491,12 +558,13 @@ def measure_stake(x: Array, goal: Goal) -> tuple[float, Flags]:
         return float(np.minimum(p, 1 - p).mean()), p > 0.5
     if goal.kind == "rank":
         x = x if goal.per == "row" else x.transpose(0, 2, 1)
-        averages = x @ goal.shares(x.shape[2])
+        averages = _round_off(x @ goal.shares(x.shape[2]))
         place = np.argsort(np.argsort(-averages.mean(0), kind="stable"))
         return _pairs_in_doubt(chances_above(averages)), place[:, None] < place
     lines = x.reshape(S, 1, -1) if goal.per is None else x if goal.per == "row" else x.transpose(0, 2, 1)
     k, mean = min(goal.k, lines.shape[2]), lines.mean(0)
-    best = np.argpartition(mean, -k, axis=1)[:, -k:]
+    keys = _by_line(np.arange(x[0].size).reshape(x[0].shape), goal.per)
+    best = np.argpartition(prefer_measured(mean, ends, keys, measured), -k, axis=1)[:, -k:]
     chosen = np.zeros(mean.shape, dtype=bool)
     np.put_along_axis(chosen, best, True, 1)
     top = float(np.partition(lines, lines.shape[2] - k, axis=2)[:, :, -k:].mean())
@@ -509,92 +577,9 @@ def answer(belief: Belief, answers: Answers, goal: Goal, level: float, names: Na
     if goal.kind == "best":
         return answer_best(belief, answers, goal, level, names)
     if goal.kind == "rank":
-        return answer_ranking(average_entries(belief, answers, goal), goal, level, names, answers.within)
+        return answer_ranking(average_entries(belief, answers, goal), goal, level, names)
     if goal.kind == "threshold":
         return answer_threshold(belief, answers, goal, level, names)
     raise ParameterError(
         f"expected a goal with an answer of its own (best, rank or threshold), got {show(str(goal))}"
     )
-
-
-# Which features matter
-
-
-class Coefficients(NamedTuple):
-    """What features say of a side in one draw, in user's units: rows g ~ N(centre + f W, Q^-1), f as a basis has it."""
-
-    Q: Array  # (K, K), K the rank of the chain, and one more with effects
-    centre: Array  # (K,)
-    W: Array  # (p, K)
-
-
-def draw_coefficients(
-    draws: Draws, chains: Sequence[Chain], fit: ModelSpec, observations: Observations, side: int
-) -> Iterator[Coefficients]:
-    """Draw the coefficients of the features given each draw of all else, so that they need not be stored."""
-    assert draws.rho is not None
-    assert fit.units is not None
-    scale, rng = fit.units.scale, np.random.default_rng(side)
-    basis = find_basis(fit.features[side], observations.observed, side)
-    factors, effect = (draws.left, draws.row) if side == 0 else (draws.right, draws.col)
-    # of factors and effects; those of columns are as the sampler has them
-    sizes = [1.0 if side else scale, scale]
-    for c, chain in enumerate(chains):
-        for s in range(draws.mu.shape[1]):
-            G = np.asarray(factors[c, s, :, : chain.rank], dtype=float) / sizes[0]
-            unit = np.full(chain.rank, sizes[0])
-            if fit.effects:
-                G = np.column_stack([G, np.asarray(effect[c, s], dtype=float) / sizes[1]])
-                unit = np.append(unit, sizes[1])
-            Q, centre, W = basis.draw_coefficients(G, float(draws.rho[c, s, side]), PRIOR, fit.effects, rng)
-            yield Coefficients(Q / np.outer(unit, unit), centre * unit, W * unit)
-
-
-def stack_coefficients(
-    draws: Draws, chains: Sequence[Chain], fit: ModelSpec, observations: Observations, Q: Array
-) -> tuple[Array, Array]:
-    """Draw what features say of new rows, the centres (S, K) and W (S, p, K), and the precisions around it into Q.
-
-    Directions beyond a chain's rank have no columns, and any prior.
-    """
-    S, K, p = len(Q), Q.shape[1], find_basis(fit.features[0], observations.observed, 0).p
-    check_memory(8 * S * p * K, f"{S} draws of the coefficients of {p} features")
-    centre, W = np.zeros((S, K)), np.zeros((S, p, K))
-    for s, drawn in enumerate(draw_coefficients(draws, chains, fit, observations, 0)):
-        at = np.arange(len(drawn.Q))
-        if fit.effects:
-            at[-1] = K - 1
-        Q[s] = np.eye(K)
-        Q[s][np.ix_(at, at)], centre[s, at], W[s][:, at] = drawn.Q, drawn.centre, drawn.W
-    return centre, W
-
-
-def describe_features(
-    draws: Draws, chains: Sequence[Chain], fit: ModelSpec, observations: Observations, level: float
-) -> dict[str, Any]:
-    """Columns of `Posterior.features`: coefficients for one sd of a feature, in the units of the model."""
-    parts: list[dict[str, Any]] = []
-    sides = (("row", draws.right, observations.col_axis), ("column", draws.left, observations.row_axis))
-    for side, (name, others, axis) in enumerate(sides):
-        basis = find_basis(fit.features[side], observations.observed, side)
-        if not basis.p:
-            continue
-        average, pattern = np.empty((draws.mu.size, basis.p)), np.zeros(basis.p)
-        unit = basis.spread / basis.length
-        drawn = draw_coefficients(draws, chains, fit, observations, side)
-        for s, coefficients in enumerate(drawn):
-            c, rank = s // draws.mu.shape[1], len(coefficients.Q) - fit.effects
-            B = np.asarray(others[c, s % draws.mu.shape[1], :, :rank], dtype=float)
-            W = coefficients.W * unit[:, None]
-            average[s] = W[:, :rank] @ B.mean(axis=0) + (W[:, rank] if fit.effects else 0.0)
-            pattern += ((W[:, :rank] @ (B - B.mean(axis=0)).T) ** 2).mean(axis=1) / draws.mu.size
-        low, high = np.percentile(average, [50 * (1 - level), 100 - 50 * (1 - level)], axis=0)
-        observed = [f"observed {label}" for label in axis.labels or range(axis.size)]
-        names = observed if basis.features is None else basis.features.names
-        parts.append(
-            {"side": [name] * basis.p, "feature": list(names), "coefficient": average.mean(axis=0), "low": low,
-             "high": high, "pattern": np.sqrt(pattern), "matters": (low > 0) | (high < 0)}
-        )  # fmt: skip
-    whole = {key: np.concatenate([np.asarray(part[key]) for part in parts]) for key in parts[0]}
-    order = np.argsort(-(whole["coefficient"] ** 2 + whole["pattern"] ** 2), kind="stable")
-    return {key: column[order] for key, column in whole.items()}

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import log_ndtr, ndtri, ndtri_exp
 
 from maxentry import frames
 from maxentry._types import Array, Indices
 from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
 from maxentry.errors import ParameterError, SizeError, is_whole
 from maxentry.model.likelihood import GAUSSIAN, Likelihood, NoiseLaw, beside
-from maxentry.transform import NONE, ValueMap, guess_ends
+from maxentry.transform import NONE, ValueMap, guess_ends, hint_kind
 from maxentry.wording import count, show
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from maxentry.posterior.gibbs import Repeats
 
 LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
-BEYOND = 1e-9  # what is left of how far an entry lies beyond an end of its scale, so that the order stays
 MOST_CHECKED = 1_000_000  # entries that are compared with the ends of a scale
 PLAIN = ValueMap()
 _nodes, _weights = np.polynomial.hermite_e.hermegauss(5)
@@ -37,7 +36,7 @@ class Deviation(NamedTuple):
     """Entries that deviate from the pattern by themselves: t = x + d, d ~ N(0, omega2), measured with the noise nu2.
 
     An entry measured with mean y and error variance u has t | x, y ~ N(x + k (y - x), omega2 (1 - k)) with
-    k = omega2 / (omega2 + u); of others k is 0.
+    k = omega2 / (omega2 + u); of others k is 0. Where y is only known to lie between two ends, it is drawn given x.
     """
 
     omega2: Array  # (S,) in each draw
@@ -46,17 +45,19 @@ class Deviation(NamedTuple):
     mean: Array  # (E,)
     times: Array  # (E,) as in `Repeats`
     var: Array  # (E,)
+    low: Array  # (E,) the ends between which y lies; both are the mean where y is known
+    high: Array  # (E,)
     m2: int
     rows: Any = None  # the rows and columns that are shown; None: all
     cols: Any = None
 
     @classmethod
     def of(cls, repeats: Repeats, omega2: Array, nu2: Array) -> Deviation:
-        """Build it from gathered measurements: those with limits leave their entries as if they were not measured."""
+        """Build it from gathered measurements."""
         o = repeats.observations
         assert repeats.times is not None
         assert repeats.var is not None
-        return cls(omega2, nu2, *_plain_values(o, repeats.times, repeats.var), o.shape[1])
+        return cls(omega2, nu2, *_one_of_each(o, repeats.times, repeats.var), o.shape[1])
 
     @classmethod
     def suppose(cls, statements: Observations, eta2: Array) -> Deviation:
@@ -67,45 +68,53 @@ class Deviation(NamedTuple):
         o, S = statements, eta2.size
         share = (np.random.default_rng(2).permutation(S) + 0.5) / S
         var = np.zeros(o.n) if o.se is None else o.se**2
-        return cls(share * eta2, (1 - share) * eta2, *_plain_values(o, np.ones(o.n), var), o.shape[1])
+        return cls(share * eta2, (1 - share) * eta2, *_one_of_each(o, np.ones(o.n), var), o.shape[1])
 
     def at(self, x: Array, rows: Any, cols: Any, draws: Any = slice(None)) -> tuple[Array, Array]:
         """Return mean and variance of the entries given draws x (S, ...) of the pattern, or given one of them."""
-        omega2, nu2 = (np.asarray(part[draws]) for part in (self.omega2, self.nu2))
-        centre, var = x.copy(), np.broadcast_to(beside(omega2, x), x.shape)
-        inside, place = self._find_measured(x, rows, cols)
+        centre, var = x.copy(), np.broadcast_to(beside(np.asarray(self.omega2[draws]), x), x.shape)
+        at, place = self._find_measured(x, rows, cols)
         if len(place):
-            behind = x.shape[omega2.ndim :]  # the axes of entries
-            at: Any = (..., *np.unravel_index(inside, behind)) if len(behind) > 1 else (..., inside)
-            if behind == inside.shape:  # all were measured
-                at = ...
-            k = self._trust(place, omega2, nu2)
-            centre[at] += k * (self.mean[place] - x[at])
             var = var.copy()
-            var[at] *= 1 - k
+            centre[at], var[at] = self._measured(x[at], place, draws)
         return centre, var
 
-    def _trust(self, place: Indices, omega2: Array, nu2: Array) -> Array:
-        """Return how far some measured entries follow their measurements, k; (S, n), or (n,) of one draw."""
+    def _measured(self, x: Array, place: Indices, draws: Any) -> tuple[Array, Array]:
+        """Return mean and variance of measured entries, by their places in `keys`: (S, n), or (n,) of one draw."""
+        omega2, nu2 = (np.asarray(part[draws]) for part in (self.omega2, self.nu2))
         if omega2.ndim:
             omega2, nu2 = omega2[:, None], nu2[:, None]
         times = self.times[place]
         error = np.where(times > 0, nu2 / np.maximum(times, 1.0), 0.0) + self.var[place]
-        return np.asarray(omega2 / (omega2 + error))
+        k = omega2 / (omega2 + error)
+        shown, limited = self.mean[place], np.flatnonzero(self.low[place] < self.high[place])
+        if len(limited):
+            shown, some = np.broadcast_to(shown, x.shape).copy(), place[limited]
+            centre, sd = x[..., limited], np.sqrt(omega2 + error[..., limited])
+            which = np.arange(self.omega2.size)[draws]
+            u = _shares(self.omega2.size)[_turns(self.keys[some] + 1, self.omega2.size) + which[..., None]]
+            low, high = ((end[some] - centre) / sd for end in (self.low, self.high))
+            shown[..., limited] = centre + sd * cut_normal(low, high, u)
+        centre = shown - x
+        centre *= k
+        centre += x
+        return centre, omega2 * (1 - k)
 
-    def _find_measured(self, x: Array, rows: Any, cols: Any) -> tuple[Indices, Indices]:
-        """Return which of the entries were measured: where they are among the entries in turn, and in `keys`."""
+    def _find_measured(self, x: Array, rows: Any, cols: Any) -> tuple[Any, Indices]:
+        """Return where the measured ones are among the entries x (index of x), and in `keys`."""
         if isinstance(rows, slice) and isinstance(cols, slice) and self.rows is None and self.cols is None:
             i, j = np.divmod(self.keys, self.m2)
             i, j, (n1, n2) = i - (rows.start or 0), j - (cols.start or 0), x.shape[-2:]
             place = np.flatnonzero((i >= 0) & (i < n1) & (j >= 0) & (j < n2))
-            return i[place] * n2 + j[place], place
+            return (..., i[place], j[place]), place
         if not len(self.keys):
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        keys = np.ravel(self._keys(x, rows, cols))
+            return (), np.empty(0, dtype=np.int64)
+        keys = self._keys(x, rows, cols)
         place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        inside = np.flatnonzero(self.keys[place] == keys)
-        return inside, place[inside]
+        inside = np.nonzero(self.keys[place] == keys)
+        place = place[inside]
+        # all were measured: nothing is copied
+        return ... if len(place) == x.shape[-1] and keys.ndim == 1 else (..., *inside), place
 
     def draw(self, x: Array, rows: Any, cols: Any, draws: Any = slice(None)) -> Array:
         """Return entries given draws x (S, ...) of the pattern, or given one of them.
@@ -113,24 +122,35 @@ class Deviation(NamedTuple):
         Deviations are the quantiles (k + 1/2) / S of their law, one for each draw, from another place in a random order
         for each entry.
         """
-        entries, var = self.at(x, rows, cols, draws)
-        turns, which = _turns(self._keys(x, rows, cols), self.omega2.size), np.arange(self.omega2.size)[draws]
-        entries += self._order[turns + beside(np.asarray(which), x)] * np.sqrt(var)
-        return entries
-
-    @property
-    def _order(self) -> Array:
-        """Standard normal quantiles in a random order, twice, so that those of draw s begin at s plus a turn."""
-        S = self.omega2.size
-        order = ndtri((np.random.default_rng(1).permutation(S) + 0.5) / S)
-        return np.concatenate([order, order])
+        S, which = self.omega2.size, np.asarray(np.arange(self.omega2.size)[draws])
+        whole = (
+            isinstance(rows, slice) and isinstance(cols, slice) and self.rows is None and self.cols is None
+        )
+        if whole:
+            turns = _block_turns(rows.start or 0, cols.start or 0, x.shape[-2:], self.m2, S)
+        else:
+            turns = _turns(self._keys(x, rows, cols), S)
+        one = which.ndim == 0
+        normal = _order(S)[which : which + S][turns] if one else _order(S)[turns + beside(which, x)]
+        at, place = self._find_measured(x, rows, cols)
+        if len(place):
+            centre, var = self._measured(x[at], place, draws)
+            centre += normal[at] * np.sqrt(var)
+            if at is ...:
+                return centre
+        normal *= beside(np.sqrt(self.omega2[draws]), x)
+        normal += x
+        if len(place):
+            normal[at] = centre
+        return np.asarray(normal)
 
     def average(self, belief: Belief, by_row: bool, w: Array) -> Array:
         """Return what deviations add to the averages of all rows (or columns), by weights w, in every draw: (S, m).
 
         As if all entries were drawn: those of a line that begin at the same place in the order are counted together.
         """
-        S, (m1, m2), order = self.omega2.size, belief.shape, self._order
+        S, (m1, m2) = self.omega2.size, belief.shape
+        order = _order(S)
         i, j = np.divmod(self.keys, m2)
         line, share, m = (i, w[j], m1) if by_row else (j, w[i], m2)
         k_turn, place = _turns(self.keys, S), np.arange(len(self.keys))
@@ -144,9 +164,9 @@ class Deviation(NamedTuple):
             counts[own] += sums.reshape(-1, S)
         added = np.empty((S, m))
         for s in range(S):
-            k, omega = self._trust(place, self.omega2[s], self.nu2[s]), np.sqrt(self.omega2[s])
-            less = (np.sqrt(1 - k) - 1) * omega * order[k_turn + s]
-            moved = k * (self.mean - belief.draw_at(s, i, j)) + less
+            x, omega = belief.draw_at(s, i, j), np.sqrt(self.omega2[s])
+            centre, var = self._measured(x, place, s)
+            moved = centre - x + (np.sqrt(var) - omega) * order[k_turn + s]
             added[s] = omega * (counts @ order[s : s + S]) + np.bincount(line, share * moved, m)
         return added
 
@@ -155,11 +175,11 @@ class Deviation(NamedTuple):
         keys, first = np.unique(entries.keys(self.m2), return_index=True)
         new = ~np.isin(keys, self.keys)
         keys, value, one = keys[new], values[first][new], np.ones(int(new.sum()))
-        both = (self.keys, keys), (self.mean, value), (self.times, one), (self.var, 0 * one)
-        joined = [np.concatenate(parts) for parts in both]
-        order = np.argsort(joined[0], kind="stable")
-        known, mean, times, var = (part[order] for part in joined)
-        return self._replace(keys=known, mean=mean, times=times, var=var)
+        told = {"keys": keys, "mean": value, "times": one, "var": 0 * one, "low": value, "high": value}
+        joined = {name: np.concatenate([getattr(self, name), part]) for name, part in told.items()}
+        order = np.argsort(joined["keys"], kind="stable")
+        parts: dict[str, Any] = {name: part[order] for name, part in joined.items()}
+        return self._replace(**parts)
 
     def _keys(self, x: Array, rows: Any, cols: Any) -> Any:
         i, j = _positions(rows, x.shape[-2:][0], self.rows), _positions(cols, x.shape[-1], self.cols)
@@ -175,11 +195,45 @@ def _turns(keys: Any, S: int) -> Indices:
     return np.asarray((keys * 2654435761 >> 7) % S)
 
 
-def _plain_values(o: Observations, times: Array, var: Array) -> tuple[Indices, Array, Array, Array]:
-    """Return keys, values and errors of the measurements without limits."""
-    plain = np.ones(o.n, dtype=bool) if o.low is None or o.high is None else o.low == o.high
+@lru_cache(maxsize=1)  # all draws of a block are formed before the next block
+def _block_turns(row: int, col: int, shape: tuple[int, int], m2: int, S: int) -> Indices:
+    """Return the same for the entries of a block that begins at a row and column."""
+    turns = _turns(np.arange(row, row + shape[0])[:, None] * m2 + np.arange(col, col + shape[1]), S)
+    turns.flags.writeable = False
+    return turns
+
+
+@lru_cache(maxsize=4)
+def _order(S: int) -> Array:
+    """Return standard normal quantiles in a random order, twice, so that those of draw s begin at s plus a turn."""
+    order = ndtri((np.random.default_rng(1).permutation(S) + 0.5) / S)
+    return np.concatenate([order, order])
+
+
+@lru_cache(maxsize=4)
+def _shares(S: int) -> Array:
+    """Return quantiles of a uniform law in another order, twice."""
+    order = (np.random.default_rng(3).permutation(S) + 0.5) / S
+    return np.concatenate([order, order])
+
+
+def cut_normal(a: Array, b: Array, u: Array) -> Array:
+    """Return standard normal numbers between a and b, from uniform ones."""
+    mirrored = a + b > 0  # so that both ends are in the lower tail, or about zero
+    low, high = log_ndtr(np.where(mirrored, -b, a)), log_ndtr(np.where(mirrored, -a, b))
+    z = ndtri_exp(high + np.log(u + (1 - u) * np.exp(np.minimum(low - high, 0.0))))
+    return np.asarray(np.clip(np.where(mirrored, -z, z), a, b))
+
+
+def _one_of_each(
+    o: Observations, times: Array, var: Array
+) -> tuple[Indices, Array, Array, Array, Array, Array]:
+    """Return keys, values, errors and ends of the measurements, one of each entry; values come before limits."""
     keys = o.rows.astype(np.int64) * o.shape[1] + o.cols
-    return keys[plain], o.values[plain], times[plain], var[plain]
+    low, high = (o.values if o.low is None else o.low), (o.values if o.high is None else o.high)
+    order = np.lexsort((low < high, keys))
+    first = order[np.unique(keys[order], return_index=True)[1]]
+    return keys[first], o.values[first], times[first], var[first], low[first], high[first]
 
 
 def _positions(side: Any, n: int, shown: Any) -> Any:
@@ -203,6 +257,10 @@ class Answers(NamedTuple):
         plain = self.deviation is None and self.ends is None
         return plain and self.value_map.plain and not self.likelihood.discrete
 
+    def ends_of(self, sign: int) -> tuple[float, ...]:
+        """The ends of the scale, times a sign; none where it is open."""
+        return tuple(sign * end for end in self.ends or () if np.isfinite(end))
+
     @property
     def of_pattern(self) -> Answers:
         """The answers about the pattern, without what entries deviate from it by themselves."""
@@ -221,13 +279,6 @@ class Answers(NamedTuple):
         if self.deviation is not None:
             x = self.deviation.draw(x, rows, cols, draws)
         y = self.value_map.inverse(self.likelihood.answers(x, self.law.select(draws)), rows, cols)
-        if self.ends is None:
-            return y
-        shown = np.clip(y, *self.ends)
-        return np.asarray(shown + BEYOND * (y - shown))
-
-    def within(self, y: Array) -> Array:
-        """Return averages or quantiles of entries without what is left of how far they lie beyond the ends."""
         return y if self.ends is None else np.clip(y, *self.ends)
 
     def points(
@@ -460,21 +511,29 @@ class Maps:
         entries = (mean + np.sqrt(var) * rng.standard_normal(mean.shape) for mean, var in laws)
         return np.stack([self._answers.value_map.inverse(x, *every) for x in entries])
 
-    def describe_beyond(self, observations: Observations, how: str = "limits=({:g}, {:g})") -> str:
-        """Say how many means lie beyond the ends that the scale of the values seems to have; "" if none does.
+    def hint_scale(self, observations: Observations, command: str | None = None) -> str:
+        """Say what the values look like that we were not told: no plain numbers, or those of a scale with ends.
 
-        how: the ends are named to us. Nothing is said where there are limits or a transform.
+        Ends count where means lie beyond them. "" if there is nothing to say, or limits or a transform were given.
+        command: in the shell, how to change the settings of a campaign (`complete`: "").
         """
         likelihood, transform = self._answers.likelihood, self._answers.value_map.transform
         special = likelihood.discrete or likelihood.limits is not None or observations.low is not None
-        if special or transform != NONE or np.prod(observations.shape) > MOST_CHECKED:
+        if special or transform != NONE:
+            return ""
+        if not command and (kind := hint_kind(observations.values, shell=command is not None)):
+            return kind  # that of a campaign cannot change
+        if np.prod(observations.shape) > MOST_CHECKED:
             return ""
         ends = guess_ends(observations.values)
         n = 0 if ends is None else int(((self.mean < ends[0]) | (self.mean > ends[1])).sum())
         if ends is None or not n:
             return ""
-        lie = count(n, "estimate lies", "estimates lie")
-        return f"{lie} beyond {ends[0]:g} to {ends[1]:g}; if the scale ends there, say {how.format(*ends)}"
+        lie, (low, high) = count(n, "estimate lies", "estimates lie"), ends
+        how = f"limits=({low:g}, {high:g}) (and predict(..., measured=True)"
+        if command is not None:
+            how = f"{command}--limits {low:g},{high:g} (and {'posterior ' if command else ''}--measured"
+        return f"{lie} beyond {low:g} to {high:g}; if the scale ends there, say {how} for estimates within)"
 
     def check_size(self, copies: int = 1) -> None:
         """Refuse maps that would not fit in memory."""

@@ -53,7 +53,7 @@ from maxentry.model.link import Basis, find_basis, normalise_mask
 from maxentry.observations import Observations
 from maxentry.posterior import intervals
 from maxentry.posterior.chains import Chain, ModelSpec
-from maxentry.posterior.decisions import stack_coefficients
+from maxentry.posterior.coefficients import stack_coefficients
 from maxentry.posterior.draws import Draws
 from maxentry.posterior.gibbs import gather
 from maxentry.posterior.intervals import Answers, Deviation, Maps, Prediction, quantiles
@@ -245,7 +245,7 @@ class NewRows:
             nu2 = law.var - w2
             none = np.empty(0)
             own = (
-                Deviation(w2, nu2, none.astype(np.int64), none, none, none, self._posterior.shape[1])
+                Deviation(w2, nu2, none.astype(int), none, none, none, none, none, self._posterior.shape[1])
                 if self._repeats is None
                 else Deviation.of(self._repeats, w2, nu2)
             )
@@ -345,7 +345,7 @@ class NewRows:
 
 
 def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observations | None]:
-    """Read rows from a frame, an array, scipy.sparse, or a mapping {row: {column: value}} (one row: {column: value}).
+    """Read rows from a frame, an array, scipy.sparse, or a mapping {row: {column: value}} (one row: that, or a series).
 
     Returns their form, with labels, and what is observed (None: nothing), with the fitted columns by position.
     """
@@ -354,13 +354,12 @@ def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observation
     form = frames.Form(data.frame_kind, None, data.col_labels, data.row_name, data.col_name)
     names: list[Any]
     i: Any
+    if not frames.is_frame(new) and frames.frame_library(new) is not None:  # a series
+        new = frames.read_series(new)
     if isinstance(new, Mapping):
         lines = new if any(isinstance(value, Mapping) for value in new.values()) else {"new": new}
-        wrong = [value for value in lines.values() if not isinstance(value, Mapping)]
-        if wrong:
-            raise DataError(
-                f"expected a mapping from columns to values for every new row, got {show(wrong[0])}."
-            )
+        if wrong := [value for value in lines.values() if not isinstance(value, Mapping)]:
+            raise DataError(f"expected a mapping {{column: value}} for every new row, got {show(wrong[0])}.")
         names = list(lines)
         i = [k for k, line in enumerate(lines.values()) for _ in line]
         j = axis.look_up([col for line in lines.values() for col in line])

@@ -22,7 +22,7 @@ from maxentry.errors import MissingDependencyError, ParameterError, is_choice
 from maxentry.model.goal import OVERALL, Goal, Line
 from maxentry.model.likelihood import Likelihood, NoiseLaw
 from maxentry.observations import Observations
-from maxentry.posterior import archive, decisions, intervals
+from maxentry.posterior import archive, coefficients, decisions, intervals
 from maxentry.posterior.archive import Parts
 from maxentry.posterior.chains import (
     Chain,
@@ -431,7 +431,7 @@ class Posterior:
         intervals.check_level(level)
         if not self.fit.linked:
             raise ParameterError("features are of a fit with row_features or col_features, got one without")
-        found = decisions.describe_features(self.draws, self.chains, self.fit, self.observations, level)
+        found = coefficients.describe_features(self.draws, self.chains, self.fit, self.observations, level)
         return frames.make_frame(found, self.observations.frame_kind)
 
     # Newcomers
@@ -440,7 +440,7 @@ class Posterior:
         """Rows that were not fitted, in milliseconds: `.mean`, `.interval`, `.predict`, `.average`, `.ask(n)`.
 
         new: what is known of them, NaN where missing: a frame with columns by label, an array (n, m2), a sparse matrix,
-        or a mapping {row: {column: value}} (of one row: {column: value}). The fitted columns are taken as they are.
+        or {row: {column: value}} (of one row {column: value}, or a series). The fitted columns are taken as they are.
         features: of these rows, one line each, where the fit had `row_features`.
         """
         from maxentry.posterior.new_rows import NewRows, read_new_rows
@@ -556,7 +556,7 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
         ("draws", f"{chains} chains x {draws}" + _missing_chains(p)),
     ]
     found += [("far values", far)] if (far := describe_far(p.fit, data)) else []
-    found += [("scale", beyond)] if (beyond := p.arrays.describe_beyond(data)) else []
+    found += [("scale", beyond)] if (beyond := p.arrays.hint_scale(data)) else []
     if p.rank_weights.get(0, 0.0) >= MOSTLY_MEANS:
         found.append(("note", _means_note(p.rank_weights[0])))
     verdict = "converged" if p.diagnostics.converged else "NOT converged"

@@ -344,6 +344,7 @@ class TableResponse(ResponseBody):
         [], description="Of an Excel file; the first with a table is read, or the one named."
     )
     encoding: str | None = Field(None, description=ENCODING)
+    title: str = Field("", description="What stands above the names and was left out.")
 
 
 class AccessResponse(ResponseBody):

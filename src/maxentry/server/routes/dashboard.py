@@ -69,6 +69,7 @@ def _read_table(content: bytes, sheet: str | None) -> schemas.TableResponse:
         written=None if written == lines else written,
         sheets=tables.sheet_names(content),
         encoding=table.encoding,
+        title=table.title,
     )
 
 

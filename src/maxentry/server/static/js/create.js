@@ -81,6 +81,8 @@ export class CreateForm {
     const kind = this.inputs.kind.value;
     this.grades.hidden = kind !== "grades";
     this.inputs.levels.required = kind === "grades";
+    const levels = this.sheet?.hint?.levels;
+    if (kind === "grades" && levels && !this.inputs.levels.value) this.inputs.levels.value = levels.join(", ");
     this.ends.hidden = kind !== "numbers";
   }
 

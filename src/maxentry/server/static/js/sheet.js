@@ -31,8 +31,9 @@ export function guess({ names, lines }) {
   const share = (at, test) => lines.filter((line) => test(line[at])).length / Math.max(1, lines.length);
   const first = lines.map((line) => line[0]);
   const repeated = new Set(first).size < first.length;
-  const words = names.map((_, at) => at).filter((at) => share(at, (x) => x !== "" && !isNumber(x)) > 0.5);
-  const numbers = names.map((_, at) => at).filter((at) => ![se, ...Object.values(beside)].includes(at) && share(at, isNumber) > 0.5);
+  const yesNo = (at) => share(at, (x) => x === "" || WORDS.has(x.trim().toLowerCase())) === 1;
+  const words = names.map((_, at) => at).filter((at) => share(at, (x) => x !== "" && !isNumber(x)) > 0.5 && !yesNo(at));
+  const numbers = names.map((_, at) => at).filter((at) => ![se, ...Object.values(beside)].includes(at) && (share(at, isNumber) > 0.5 || yesNo(at)));
   const figures = numbers.some((at) => !ASIDE.test(names[at].trim())) ? numbers.filter((at) => !ASIDE.test(names[at].trim())) : numbers;
   if (repeated && words.length >= 2 && (figures.length || counted)) return { long: true, row: words[0], col: words[1], value: figures.at(-1) ?? -1 };
   const named = names.length >= 3 && [0, 1].every((at) => LABELS.some((one) => one.test(names[at].trim())) && share(at, (x) => WHOLE.test(x)) === 1);
@@ -61,7 +62,18 @@ export function matrix({ names, lines, written }, { long, row, col, value }) {
 
 // Columns of a list beside the value, as files that are told have them.
 const BESIDE = { low: ["low"], high: ["high"], se: ["se", "sem", "sd"], successes: ["successes"], trials: ["trials"] };
-const WORDS = new Set(["yes", "no", "y", "n", "true", "false", "t", "f", "pass", "fail"]);
+const WORDS = new Set(["yes", "no", "y", "n", "true", "false", "t", "f", "pass", "fail", "correct", "right", "wrong", "incorrect"]); // as in wording.py
+const [MOST_GRADES, EACH] = [10, 4]; // as in transform.py
+
+/** What else numbers may be: yes and no if all are 0 and 1, grades if they are few a step apart; null for all others. */
+export function hintKind(values) {
+  const found = [...new Set(values)].sort((a, b) => a - b);
+  const step = found.some((x) => x % 1 !== 0) ? 0.5 : 1;
+  if (found.length < 2 || found.length > MOST_GRADES || values.length < EACH * found.length || ![0, 0.5, 1].includes(found[0])) return null;
+  if (found.some((x, k) => k > 0 && x - found[k - 1] !== step)) return null;
+  if (found.join() === "0,1") return { kind: "yes/no", said: "All values are 0 or 1. If they mean no and yes, say so below: values are yes or no." };
+  return found.length > 2 ? { kind: "grades", levels: found, said: `All values are among ${found.join(", ")}. If they are grades, say so below: values are grades.` } : null;
+}
 
 /** Where a list has its limits, standard errors and counts of trials; -1 where it has none. */
 function findBeside({ names }, { long, ...roles }) {
@@ -88,6 +100,13 @@ export class Sheet {
     return values.length > 0 && values.every(({ value, trials }) => (value === undefined ? trials !== undefined : WORDS.has(value.trim().toLowerCase())));
   }
 
+  /** What else the values may be, if they are all plain numbers. */
+  get hint() {
+    const { values } = this.matrix;
+    const plain = values.every(({ value, low, high, trials }) => value !== undefined && isNumber(value) && low === undefined && high === undefined && trials === undefined);
+    return plain ? hintKind(values.map(({ value }) => Number(value))) : null;
+  }
+
   /** The columns of a list that are not read. */
   get unused() {
     const used = [...Object.values(this.roles), ...Object.values(findBeside(this.found, this.roles))];
@@ -112,7 +131,7 @@ export class Sheet {
   }
 
   draw() {
-    const { names, lines, sheets, encoding } = this.found;
+    const { names, lines, sheets, encoding, title } = this.found;
     const { long } = this.roles;
     const { rows, cols, values } = this.matrix;
     const shape = (text, on, wanted) => h("button", { type: "button", "aria-pressed": String(on), onclick: () => this.read(wanted) }, text);
@@ -127,7 +146,9 @@ export class Sheet {
         h("tbody", {}, lines.slice(0, PREVIEWED).map((line) => h("tr", {}, line.map((text, at) => h("td", { class: role(at) }, text))))))),
       lines.length > PREVIEWED ? h("p", { class: "note" }, `and ${count(lines.length - PREVIEWED)} more lines`) : null,
       encoding === WESTERN ? h("p", { class: "note" }, `Read as ${WESTERN}, since the file is not UTF-8: look at the labels.`) : null,
-      this.unused.length ? h("p", { class: "note" }, `Not used: ${this.unused.join(", ")}.`) : null);
+      title ? h("p", { class: "note" }, `Left out as a title: ${title}`) : null,
+      this.unused.length ? h("p", { class: "note" }, `Not used: ${this.unused.join(", ")}.`) : null,
+      this.hint ? h("p", { class: "note" }, this.hint.said) : null);
     this.changed();
   }
 
