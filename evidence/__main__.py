@@ -46,7 +46,9 @@ Matrices = Annotated[
 Replicates = Annotated[
     int | None,
     option(
-        "--replicates", min=1, help="How often each strategy is run; by default 10 times, 2 with --quick."
+        "--replicates",
+        min=1,
+        help="How often each strategy is run; by default 3 to 10 times, as the study has it, 2 with --quick.",
     ),
 ]
 Quick = Annotated[bool, option("--quick", help="The same in small, in under a minute: does it work here?")]
@@ -111,7 +113,7 @@ def suite(
     as_json: options.Json = False,
 ) -> None:
     """Compare all strategies on simulated and real matrices."""
-    cells = suite_cells(matrix or (), strategy or (), replicates or (2 if quick else 10), quick=quick)
+    cells = suite_cells(matrix or (), strategy or (), replicates or (2 if quick else None), quick=quick)
     study = compare.Study(
         cells, compare.default_folder(out, "suite", quick), workers, compare.choose_engine(cluster), progress,
         any_code, report_only, as_json, quick,

@@ -25,6 +25,7 @@ OLD_CASES = int(os.environ.get("OLD_CASES", "10"))  # matrices
 CASES = int(os.environ.get("COVERAGE_CASES", "40"))  # simulated, of each size
 LARGE = int(os.environ.get("LARGE_OBSERVATIONS", "20000000"))
 SEEDS = int(os.environ.get("REAL_SEEDS", "5"))  # of each matrix and share
+UNSURE, MANY_SEEDS = ("direct arylation", 0.10), 20  # where five seeds leave it open
 
 
 def coverage(quick: bool) -> list[Line]:
@@ -63,7 +64,23 @@ def real(quick: bool) -> list[Line]:
         ratio, error = np.mean(cells, axis=0)
         text = f"{error:.4f} (over rank 0: {ratio:.3f}; {len(cells)} seeds)"
         lines.append(Line(f"error, {name}, {share:.0%}", text, "<= 1.02 of before; <= 1.01 of means"))
-    return lines + _over_before(lines)
+    return lines + _over_before(lines) + ([] if quick else _look_closer())
+
+
+def _look_closer() -> list[Line]:
+    """The cell that five seeds leave open, with more of them."""
+    name, share = UNSURE
+    cells = np.array(
+        [
+            recall(CELLS, [name, share, seed], partial(_errors, name, share, seed))
+            for seed in range(MANY_SEEDS)
+        ]
+    )
+    ratio, error = cells.mean(0)
+    spread = cells[:, 0].std(ddof=1) / MANY_SEEDS**0.5
+    text = f"{error:.4f} (over rank 0: {ratio:.3f} ± {spread:.3f}; {MANY_SEEDS} seeds)"
+    what = f"error, {name}, {share:.0%}, more seeds"
+    return [Line(what, text, "<= 1.02 of before; <= 1.01 of means")]
 
 
 def _over_before(lines: list[Line]) -> list[Line]:

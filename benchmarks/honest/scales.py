@@ -98,41 +98,46 @@ def ordinary_matrices(quick: bool) -> list[Line]:
 def choosing(quick: bool) -> list[Line]:
     """Four batches of 45 on 60 x 30, 15% known: where they go, and the error of the other columns in the end."""
     shares, errors = [], []
-    for seed in range(1 if quick else 2):
+    for seed in range(1 if quick else 4):
         rng = np.random.default_rng([seed, 14])
         X = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 30))
         Y = X + NOISE * rng.standard_normal(X.shape)
-        Y[:, ODD] *= 100
-        rows, cols = np.nonzero(rng.random(X.shape) < 0.15)
-        pair = []
-        for acquisition in ("predictive_variance", "uniform"):
-            campaign = maxentry.Campaign.create(
-                "sqlite://", "c", 60, 30, seed=seed, acquisition=acquisition, n_initial=1
-            )
-            campaign.tell(row=rows.tolist(), col=cols.tolist(), value=Y[rows, cols])
-            asked: list[int] = []
-            for _ in range(4):
-                batch = campaign.ask(45, frame="columns", progress=False)
-                i, j = np.array(batch["row"]), np.array(batch["col"])
-                campaign.tell(batch["id"], Y[i, j])
-                asked += j.tolist()
-            error = np.delete(np.asarray(campaign.posterior(progress=False).mean) - X, ODD, 1)
-            pair.append(float(np.sqrt(np.mean(error**2)) / X.std()))
-            if acquisition != "uniform":
-                shares.append(float(np.mean(np.array(asked) == ODD)))
-        errors.append(pair[0] / pair[1])
+        known, odd = np.nonzero(rng.random(X.shape) < 0.15), Y.copy()
+        odd[:, ODD] *= 100
+        asked, ours = measure(X, odd, known, seed, "predictive_variance")
+        as_others, _ = measure(X, Y, known, seed, "predictive_variance")
+        _, random = measure(X, odd, known, seed, "uniform")
+        shares.append([asked[ODD], as_others[ODD], np.delete(asked, ODD).max()])
+        errors.append(ours / random)
+    share, usual, most = np.mean(shares, axis=0)
+    what = "share of the entries asked for in the one column in other units"
+    value = (
+        f"{share:.1%}; in the units of the others {usual:.1%}; of the one most asked of the others {most:.1%} "
+        f"({len(shares)} seeds)"
+    )
+    other = "error of the other columns over that of random entries"
     return [
-        Line(
-            "share of the entries asked for in the one column in other units",
-            f"{np.mean(shares):.1%}",
-            "about 3.3%",
-        ),
-        Line(
-            "error of the other columns over that of random entries",
-            f"{np.exp(np.mean(np.log(errors))):.2f}",
-            "below 1",
-        ),
+        Line(what, value, "no more than of others"),
+        Line(other, f"{np.exp(np.mean(np.log(errors))):.2f}", "below 1"),
     ]
+
+
+def measure(
+    X: np.ndarray, Y: np.ndarray, known: tuple[np.ndarray, np.ndarray], seed: int, acquisition: str
+) -> tuple[np.ndarray, float]:
+    """The share of each column of what a campaign asks for, and the error of the ordinary ones in the end."""
+    campaign = maxentry.Campaign.create(
+        "sqlite://", "c", *X.shape, seed=seed, acquisition=acquisition, n_initial=1
+    )
+    campaign.tell(row=known[0].tolist(), col=known[1].tolist(), value=Y[known])
+    asked: list[int] = []
+    for _ in range(4):
+        batch = campaign.ask(45, frame="columns", progress=False)
+        i, j = np.array(batch["row"]), np.array(batch["col"])
+        campaign.tell(batch["id"], Y[i, j])
+        asked += j.tolist()
+    error = np.delete(np.asarray(campaign.posterior(progress=False).mean) - X, ODD, 1)
+    return np.bincount(asked, minlength=X.shape[1]) / len(asked), float(np.sqrt(np.mean(error**2)) / X.std())
 
 
 CHECKS: dict[str, Check] = {

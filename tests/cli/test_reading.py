@@ -100,7 +100,7 @@ def test_between_tabs_a_comma_must_not_look_like_that_of_thousands() -> None:
     [
         ("a,b\nx,1\nx,2\n", None, "t.csv: row label 'x' appears twice. If this is a long table"),
         ("a,b,b\nx,1,2\n", None, "t.csv: column label 'b' appears twice."),
-        ("a,b,,c\nx,1,2,3\n", None, "t.csv: expected a name for every column, got an empty one."),
+        ("a,b,,c\nx,1,2,3\n", None, "expected a name for every column, got an empty one. If there is a title above"),
         ("a,b\n,1\n", None, "t.csv, line 2: expected a row label in the first cell"),
         ("a,b\nx,ten\n", None, "t.csv, line 2, column b: 'ten' is not a number."),
         ("a\nx\n", None, "expected row labels and at least one more column, got only the column 'a'"),

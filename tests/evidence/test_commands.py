@@ -66,7 +66,7 @@ def refused(*words: object, code: int = 1) -> str:
     ("words", "keys"),
     [
         ("paper --figure sim30 --quick --strategy uniform --replicates 2", f"{FACTS} claims"),
-        ("suite --matrix sim30 --strategy uniform --strategy balanced --replicates 2", f"{FACTS} ratios"),
+        ("suite --matrix Jester --strategy uniform --strategy balanced --replicates 2", f"{FACTS} ratios"),
         (
             "compare my.csv --strategy means --replicates 2",
             f"{FACTS} answer rows cols known initial budget batch ratios",
@@ -104,11 +104,11 @@ def test_strategies_that_no_matrix_has_are_named(engine: dict) -> None:  # noqa:
     words = [
         "suite",
         "--matrix",
-        "sim30",
+        "sim30, past the degrees of freedom",
         "--strategy",
         "uniform",
         "--strategy",
-        "balanced",
+        "predictive_variance",
         "--replicates",
         "2",
         "-o",
@@ -146,7 +146,7 @@ def test_data_are_asked_for_before_the_workers_start(monkeypatch: pytest.MonkeyP
         (["paper", "--strategy", "oboe"], "None of these strategies can run on this matrix."),
         (["paper", "--figure", "sim30", "--cluster", "nowhere"], "No Dask scheduler at nowhere (like tcp://host:8786)"),
         (["suite", "--matrix", "mine"], "; SAT11, log s; SAT20, log s; Jester; "),
-        (["suite", "--matrix", "sim30", "--strategy", "oboe"], "None of these strategies can run on this matrix."),
+        (["suite", "--matrix", "Jester", "--strategy", "oboe"], "None of these strategies can run on this matrix."),
         (["data", "mine"], "Expected the name of a data set"),
     ],
 )  # fmt: skip

@@ -18,15 +18,9 @@ PAIR = ["direct arylation", "AutoML error"]
 CELLS: dict[str, Callable[[], Sequence[Cell]]] = {  # as docs/results.md has the commands
     "paper": figure_cells,
     "suite": suite_cells,
-    "suite-0.1": suite_cells,
-    "sim30": lambda: figure_cells(
-        ["sim30"], 40, strategies=["uniform", "maxent", "predictive_variance"]
-    ),
     "smurff": lambda: suite_cells(PAIR, ["uniform", "smurff_variance"]),
-}  # fmt: skip
-
-
-LAWS = {"paper": {1, LAW}, "suite": {LAW}}  # the others are of version 0.1
+}
+LAWS = {"paper": {1, LAW}}  # in part of version 0.1; the others are of today's
 
 
 @pytest.mark.parametrize("study", CELLS)
@@ -36,8 +30,8 @@ def test_tables_are_those_of_the_runs(study: str, tmp_path: Path, monkeypatch: p
     cells, store = list(CELLS[study]()), Store(STUDIES / study)
     runs = list(find_runs(cells, store, any_law=True).values())
     assert len(runs) == len(store)
-    assert {run.law for run in runs} == LAWS.get(study, {1})
-    write = report.write_paper if study in ("paper", "sim30") else report.write_suite
+    assert {run.law for run in runs} == LAWS.get(study, {LAW})
+    write = report.write_paper if study == "paper" else report.write_suite
     caveat = Study(cells, tmp_path, None, None, None, True, True, False).caveats(runs)
     written = write(runs, tmp_path, caveat).tables.read_text("utf-8")
     assert written == (STUDIES / study / "tables.md").read_text("utf-8")

@@ -1,17 +1,20 @@
 """The suite has every matrix and every strategy that its issue asks for."""
 
+from collections import Counter
+
 import pytest
 
 from evidence import suite
 from evidence.datasets import catalogue
+from evidence.paper import FIGURES
 from evidence.sources import Part, Simulated
 from evidence.strategies import STRATEGIES
 from evidence.suite import suite_cells
 from maxentry.errors import ParameterError
 
 CASES = {case.name: (case, strategies) for case, strategies in suite.CASES}
-OURS = {"uniform", "balanced", "maxent", "maxent_nearest", "predictive_variance", "integrated_variance"}
-OTHERS = {"top_variance", "leverage", "means"}
+OURS = {"uniform", "maxent", "predictive_variance", "integrated_variance"}
+BY_NAME = {"balanced", "maxent_nearest", "top_variance", "leverage"}  # strategies that lost
 
 
 def test_every_data_set_is_in_it() -> None:
@@ -21,12 +24,13 @@ def test_every_data_set_is_in_it() -> None:
     assert len(real) == 10
 
 
-def test_real_matrices_have_all_strategies_that_need_nothing_else() -> None:
+def test_real_matrices_have_all_strategies_that_need_nothing_else_some_only_by_name() -> None:
     for case in suite.MATRICES:
-        assert set(CASES[case.name][1]) == OURS | OTHERS
+        assert set(CASES[case.name][1]) == OURS | {"means"}
+    assert set(suite.OPTIONAL) == BY_NAME | {"smurff_variance"}
     free = {s.name for s in STRATEGIES if not s.needs and s.check is None}
     papers = {"papers_uniform", "papers_maxent", "papers_balanced"}  # in the paper's figures
-    assert free - papers - {"balanced_uniform"} == OURS | OTHERS
+    assert free - papers - {"balanced_uniform"} == OURS | {"means"} | BY_NAME
 
 
 def test_real_matrices_are_measured_from_one_to_five_times_their_longer_side() -> None:
@@ -40,9 +44,9 @@ def test_simulations_go_past_the_degrees_of_freedom() -> None:
     assert isinstance(past.source, Simulated)
     (m1, m2), R = past.source.shape, past.source.rank
     assert past.initial + past.budget > (m1 + m2 - R) * R
-    assert CASES["sim30"][0].initial + CASES["sim30"][0].budget < (m1 + m2 - R) * R
-    for name in ("sim30", "sim60", past.name):
-        assert set(CASES[name][1]) <= OURS
+    (within,) = FIGURES["sim30"].panels  # the paper's own
+    assert within.case.initial + within.case.budget < (m1 + m2 - R) * R
+    assert set(CASES[past.name][1]) <= OURS
 
 
 def test_oboes_rule_has_run_times_as_costs_and_rows_known_from_the_start() -> None:
@@ -57,14 +61,21 @@ def test_oboes_rule_has_run_times_as_costs_and_rows_known_from_the_start() -> No
 def test_all_but_optional_ones_unless_they_are_named() -> None:
     cells = suite_cells()
     assert {cell.case.name for cell in cells} == set(CASES)
-    assert {cell.seed for cell in cells} == set(range(10))
-    assert "smurff_variance" not in {cell.strategy.name for cell in cells}
+    assert not {cell.strategy.name for cell in cells} & set(suite.OPTIONAL)
     optional = suite_cells(strategies=["smurff_variance"], replicates=1)
     assert {cell.case.name for cell in optional} == {case.name for case in suite.MATRICES}
-    some = suite_cells(["Jester", "sim30"], ["maxent", "oboe", "means"], 1)
+    some = suite_cells(["Jester", suite.PAST.name], ["maxent", "oboe", "means"], 1)
     assert [(c.case.name, c.strategy.name) for c in some] == [
-        ("sim30", "maxent"), ("Jester", "maxent"), ("Jester", "means"),
+        (suite.PAST.name, "maxent"), ("Jester", "maxent"), ("Jester", "means"),
     ]  # fmt: skip
+
+
+def test_there_are_three_replicates_and_more_where_that_says_too_little() -> None:
+    counts = Counter((cell.case.name, cell.strategy.name) for cell in suite_cells())
+    assert set(suite.MORE) <= set(counts)
+    assert all(n == suite.MORE.get(key, 3) for key, n in counts.items())
+    assert counts["MovieLens 1M", "uniform"] == counts["MovieLens 1M", "predictive_variance"] == 10
+    assert {cell.seed for cell in suite_cells(replicates=2)} == {0, 1}
 
 
 def test_in_small_it_is_of_each_kind_of_matrix() -> None:

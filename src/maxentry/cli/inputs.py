@@ -312,10 +312,8 @@ def _check_labels(side: str, labels: list[str], table: Table) -> None:
     if all(map(_is_numeral, table.names)):
         hint = NO_NAMES
     if "" in labels:
-        above = (
-            "" if any(table.names[1:]) else " If there is a title above the names of the columns, delete it."
-        )
-        raise DataError(f"{table.source}: expected a name for every column, got an empty one.{above}")
+        above = "If there is a title above the names of the columns, delete it."
+        raise DataError(f"{table.source}: expected a name for every column, got an empty one. {above}")
     _check_distinct(side, labels, table.source, hint if side == "row" else "")
 
 
