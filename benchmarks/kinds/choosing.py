@@ -69,6 +69,10 @@ def bald(quick: bool) -> list[Line]:
             continue
         default, exact, uniform = np.mean(scores, axis=0)
         text = f"{default:.4f}, {exact:.4f}, {uniform:.4f}"
+        if len(scores) > 1:
+            more = np.array(scores)[:, 0] - np.array(scores)[:, 1]
+            error = more.std(ddof=1) / np.sqrt(more.size)
+            text += f"; the default's more than the exact one's by {more.mean():.4f} ± {error:.4f}"
         what = (
             f"{name}, {len(scores)} seeds: log loss of the default, of greatest exact information, of uniform"
         )
