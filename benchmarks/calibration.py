@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 
 from maxentry import Priors, Sampling, complete
 from maxentry.model.smg import Simulation, simulate
-from maxentry.posterior.rhat_ess import ess_between, ess_bulk
+from maxentry.posterior.diagnostics import ess_between, ess_bulk
 
 PAPER = Priors.paper()
 LEVELS = (0.5, 0.8, 0.95)

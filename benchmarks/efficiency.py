@@ -24,7 +24,7 @@ from maxentry.model.likelihood import GAUSSIAN
 from maxentry.model.smg import Simulation, simulate
 from maxentry.observations import Observations
 from maxentry.posterior import algorithm2, gibbs
-from maxentry.posterior.rhat_ess import ess_bulk, split_rhat
+from maxentry.posterior.diagnostics import ess_bulk, split_rhat
 
 SHAPE, RANK, N = (30, 30), 3, 80
 PRIORS = Priors.paper()

@@ -12,7 +12,7 @@ import maxentry
 from maxentry.posterior import chains
 
 try:
-    from maxentry.posterior.rhat_ess import ess_bulk, split_rhat
+    from maxentry.posterior.diagnostics import ess_bulk, split_rhat
 except ImportError:  # its name in commit b121af5
     from maxentry.posterior.convergence import ess_bulk, split_rhat
 

@@ -455,7 +455,7 @@ POSTERIOR = [
         "posterior/test_rank.py",
     ),
     Mistake(
-        "posterior/rhat_ess.py",
+        "posterior/diagnostics.py",
         "between = n * z.mean(axis=2).var(axis=1, ddof=1)",
         "between = z.mean(axis=2).var(axis=1, ddof=1)",
         "R-hat hardly sees that chains disagree",

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from maxentry.posterior.rhat_ess import ess_between, ess_bulk, ess_tail, split_rhat
+from maxentry.posterior.diagnostics import ess_between, ess_bulk, ess_tail, split_rhat
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_any_trailing_shape():
 def test_blocks_do_not_show(monkeypatch):
     x = ar1(np.random.default_rng(0), 4, 60, 7, 0.5)
     whole = split_rhat(x), ess_bulk(x), ess_tail(x)
-    monkeypatch.setattr("maxentry.posterior.rhat_ess._BLOCK_VALUES", 4 * 60 * 3)
+    monkeypatch.setattr("maxentry.posterior.diagnostics._BLOCK_VALUES", 4 * 60 * 3)
     assert np.array_equal(whole, (split_rhat(x), ess_bulk(x), ess_tail(x)))
 
 

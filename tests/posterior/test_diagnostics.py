@@ -12,6 +12,7 @@ from maxentry.posterior.diagnostics import (
     diagnose,
     find_movement,
     judge_long,
+    split_rhat,
 )
 from maxentry.posterior.draws import (
     MAX_ENTRIES,
@@ -23,7 +24,6 @@ from maxentry.posterior.draws import (
     monitor,
     singular_values,
 )
-from maxentry.posterior.rhat_ess import split_rhat
 
 SHAPE = (20, 15)
 N = 120

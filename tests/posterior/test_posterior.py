@@ -12,8 +12,8 @@ from maxentry import Sampling, complete
 from maxentry.errors import LabelError, MaxentryError, ParameterError, SizeError
 from maxentry.model.likelihood import NoiseLaw
 from maxentry.posterior import intervals as module
+from maxentry.posterior.diagnostics import split_rhat
 from maxentry.posterior.intervals import Answers, interval_map
-from maxentry.posterior.rhat_ess import split_rhat
 
 ROWS = [f"r{i}" for i in range(12)]
 COLS = [f"c{j}" for j in range(9)]
