@@ -90,7 +90,16 @@ def rounded(x: Any) -> Any:
 def machine() -> dict[str, str]:
     """What bits depend on."""
     packages = {name: version(name) for name in ("numpy", "scipy", "numba")}
-    return {"processor": platform.machine(), "blas": _blas(), **packages}
+    return {"processor": _processor(), "blas": _blas(), **packages}
+
+
+def _processor() -> str:
+    """Its kind, maker and model: BLAS cuts matrices to the caches, so two that share its routines may round apart."""
+    kind, cpu = platform.machine(), Path("/proc/cpuinfo")
+    lines = cpu.read_text(encoding="utf-8").splitlines() if cpu.exists() else []
+    facts = dict(part.split(":", 1) for part in lines[:20] if ":" in part)
+    known = {name.strip(): value.strip() for name, value in facts.items()}
+    return " ".join([kind, *(known[k] for k in ("vendor_id", "cpu family", "model") if k in known)])
 
 
 @functools.cache
