@@ -14,16 +14,19 @@ from benchmarks.side_information import against_macau, harmless, large, ratings
 
 HERE = Path(__file__).parent
 NOTES = """
-**macau**: the same features, rank 8 and as many sweeps for both: four of our chains with 300 each, one chain of SMURFF
-1.1 with 1,200 (400 of them to settle). SMURFF has two solvers: with fingerprints the faster one, conjugate gradients,
-else the direct one. One thread. Error is that of held-out measurements; warm rows have others to learn from, cold ones
-none. Times are of the processor, on a busy machine, without compilation. Fingerprints are simulated (2,000 x 100, 1,000
-bits, 5% observed). MovieLens has age, gender and occupation of users, genres and year of movies. AutoML errors have the
-errors of 20 models that are no columns of the table. A tenth of the rows is cold, other ones for each seed.
+**macau**: the same features, rank 8 and as many sweeps for both: four of our chains with 300 each (200 of them to
+settle), one chain of SMURFF 1.1 with 1,200 (400 of them to settle); all other sweeps are averaged. SMURFF has two
+solvers: with fingerprints the faster one, conjugate gradients, else the direct one. One thread. Error is that of
+held-out measurements; warm rows have others to learn from, cold ones none. Times are of the processor, on a busy
+machine, without compilation. Fingerprints are simulated (2,000 x 100, 1,000 bits, 5% observed). MovieLens has age,
+gender and occupation of users, genres and year of movies. AutoML errors have the errors of 20 models that are no
+columns of the table; their fits without features average every fourth sweep. A tenth of the rows is cold, other ones
+for each seed.
 
 **large**: simulated fingerprints of about 50 bits a row, by conjugate gradients; rank 8, one thread, processor time of
 a sweep after twenty. **crossover**: the same bits with singular vectors, found once for all chains, and by conjugate
-gradients, 1,200 sweeps a fit (the default's fewest); a fit takes vectors up to 5,000 rows or features, the fewer.
+gradients, 1,200 sweeps a fit (the default's fewest). With these bits a fit takes vectors up to 1,500 rows and gradients
+beyond: where thirty times the stored numbers are fewer than those of the vectors.
 
 **u1, 80 to 20, 1M**: root mean square error, coverage of 90% predictive intervals, processor time, and the rank that
 weighs most. Our rank is "auto", compared on parts of the training set; myFM has rank 10 and 300 sweeps.

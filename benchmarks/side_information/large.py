@@ -63,11 +63,11 @@ def large(quick: bool) -> list[Line]:
 
 def crossover(quick: bool) -> list[Line]:
     """The same fit by singular vectors and by conjugate gradients, as rows and bits grow."""
-    lines, usual = [], link.MOST
+    lines, usual = [], (link.FEW, link.MOST)
     for m in SIDES[: 2 if quick else None]:
         (F, data), found = measurements(m, 100), []
         for most in (m, 0):  # vectors, gradients
-            link.MOST, basis = most, Basis(m, F)
+            link.FEW, link.MOST, basis = most, most, Basis(m, F)
             begin = time.process_time()
             with threadpool_limits(1):
                 prepared = basis.U, basis.sparse
@@ -78,7 +78,7 @@ def crossover(quick: bool) -> list[Line]:
                 run()
             found += [once, (time.process_time() - begin) / 12]
             del prepared
-        link.MOST = usual
+        link.FEW, link.MOST = usual
         vectors, gradients = (found[k] + SWEEPS * found[k + 1] for k in (0, 2))
         lines += [
             Line(

@@ -115,7 +115,7 @@ def ratings_1m(quick: bool) -> list[Line]:
 
 def grades(quick: bool) -> list[Line]:
     """The ratings of u1 as grades in order."""
-    return compare("u1", "", {"ours, observed, as grades": 1}, quick)
+    return compare("u1", "", {"ours, observed, as grades": 3}, quick)
 
 
 CHECKS = {"u1": u1, "80 to 20": ratings_100k, "1M": ratings_1m, "u1 as grades": grades}

@@ -185,6 +185,27 @@ def test_a_fit_is_that_with_singular_vectors_up_to_monte_carlo_error(monkeypatch
     assert np.sqrt(np.mean(((fits[0].arrays.mean - plain.mean) / fits[0].arrays.sd) ** 2)) > 0.4
 
 
+@pytest.mark.parametrize(
+    ("m", "p", "stored", "gradients"),
+    [
+        (900, 9_000, 900, False),  # few rows
+        (1_500, 2_000, 49 * 1_500, True),  # 30 x 49 are fewer than 1,500
+        (1_500, 2_000, 51 * 1_500, False),
+        (2_000, 1_500, 51 * 2_000, False),
+        (5_001, 6_000, 4_000 * 5_001, True),  # too many rows for vectors
+    ],
+)
+def test_gradients_are_taken_where_they_are_less_work(m, p, stored, gradients):
+    class Bits:
+        shape, nnz = (m, p), stored
+
+    assert Basis(m, Bits()).iterates == gradients
+
+
+def test_vectors_are_taken_of_dense_features():
+    assert not Basis(1_500, np.zeros((1_500, 1_200))).iterates
+
+
 def test_more_rows_and_features_than_singular_vectors_are_found_of():
     m, p, rng = link.MOST + 100, link.MOST + 200, np.random.default_rng(10)
     F = fingerprints(m, p, 10, density=0.002)

@@ -6,8 +6,8 @@
     W      p x K    coefficients of the features: G = 1 w_0' + F W + E, rows of E ~ N(0, Q^-1)
     rho    -        W ~ N(0, rho Q^-1) row by row
 
-Where both sides of F are above `MOST`, its singular vectors would take too long, and the coefficients are found by
-conjugate gradients (`kernels.gradients`).
+Where both sides of F are above `MOST`, or above `FEW` and F has few numbers, its singular vectors would take longer
+than conjugate gradients, by which the coefficients are then found (`kernels.gradients`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 Observed = Literal["observed"]
 
 LANES = 8
-MOST = 5000  # rows or features, whichever are fewer
+FEW = 1000  # rows or features, whichever are fewer, of which singular vectors are always found ...
+MOST = 5000  # ... and beyond which they never are
 STEPS = 30  # of conjugate gradients, about, where the work is estimated
 LEAST_SHARE = 1e-12  # of the largest squared singular value: less is rounding
 
@@ -97,8 +98,14 @@ class Basis:
 
     @property
     def iterates(self) -> bool:
-        """Whether there is no U, and coefficients are found by conjugate gradients."""
-        return min(self.m, self.p) > MOST
+        """Whether there is no U, and coefficients are found by conjugate gradients.
+
+        Between `FEW` and `MOST` they are where it is less work: on sparse bits the two cost the same where the numbers
+        that are stored, times the steps, are about as many as those of U (benchmarks/side_information.md, crossover).
+        """
+        fewer = min(self.m, self.p)
+        stored = self.F.nnz if hasattr(self.F, "nnz") else self.m * self.p
+        return fewer > MOST or (fewer > FEW and STEPS * stored < self.m * fewer)
 
     @property
     def work(self) -> float:
