@@ -229,8 +229,9 @@ def _from_text(text: str, source: str, separator: str | None) -> Table:
             f"expected a table with a line of names, got nothing{f' in {source}' if source else ''}."
         )
     title = _find_title([line for _, line in lines[:LOOK_AT]])
-    if not title and separator is None:  # a title has no separator to go by, or another one
-        below = text.partition(first)[2].splitlines()[:LOOK_AT]
+    below = text.partition(first)[2].splitlines()[:LOOK_AT]
+    alike = sum(line.count(found) == first.count(found) > 0 for line in below)
+    if not title and separator is None and 2 * alike < len(below):  # a title has no separator, or another one
         other = next(filter(None, map(_most_frequent, below)), found)
         others = _split_lines(text, other, source) if other != found else []
         if title := _find_title([line for _, line in others[:LOOK_AT]]):
