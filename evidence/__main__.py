@@ -112,7 +112,7 @@ def suite(
     progress: compare.Progress = None,
     as_json: options.Json = False,
 ) -> None:
-    """Compare all strategies on simulated and real matrices."""
+    """Compare strategies on simulated and real matrices: those of the page, or those that --strategy names."""
     cells = suite_cells(matrix or (), strategy or (), replicates or (2 if quick else None), quick=quick)
     study = compare.Study(
         cells, compare.default_folder(out, "suite", quick), workers, compare.choose_engine(cluster), progress,

@@ -31,7 +31,8 @@ def write(result):
         "# On a GPU",
         f"{result['device']}, {result['processors']} processors, JAX {result['jax']}, Python {result['python']}. "
         "Measured by `python -m benchmarks.gpu.measure OUT.json`, written by `python -m benchmarks.gpu OUT.json`; the "
-        "figures are in benchmarks/gpu/h200.json. Each part ran in a process of its own, all on the same code.",
+        "figures are in benchmarks/gpu/h200.json. Each part ran in a process of its own, all on one code. That had no "
+        "latent values yet; sweeps of plain numbers are the same, those of limits and grades (`kinds`) were not timed.",
         "## A sweep with effects, 140,000 x 27,000, 2e7 observations, heavy-tailed degrees",
         table(
             ["rank", "GPU, ms", "asked, ms", "first sweeps, s", "peak memory, GB"],

@@ -12,7 +12,7 @@ import re
 import stat
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib.util import find_spec
@@ -220,22 +220,21 @@ def _from_text(text: str, source: str, separator: str | None) -> Table:
     text = text.removeprefix("\ufeff")
     first = next((line for line in text.splitlines() if line.strip()), "")
     declared = _SEPARATOR_LINE.fullmatch(first)  # Excel's own first line, `sep=;`
-    if declared:
-        separator = declared[1]
+    separator = declared[1] if declared else separator
     found = separator or _most_frequent(first) or ","
     lines = _split_lines(text, found, source)[bool(declared) :]
     if not lines:
-        raise DataError(
-            f"expected a table with a line of names, got nothing{f' in {source}' if source else ''}."
-        )
+        where = f" in {source}" if source else ""
+        raise DataError(f"expected a table with a line of names, got nothing{where}.")
     title = _find_title([line for _, line in lines[:LOOK_AT]])
     below = text.partition(first)[2].splitlines()[:LOOK_AT]
-    alike = sum(line.count(found) == first.count(found) > 0 for line in below)
-    if not title and separator is None and 2 * alike < len(below):  # a title has no separator, or another one
+    alike = sum(_count(line, found) == _count(first, found) > 0 for line in below)
+    if not title and separator is None and 2 * alike < len(below):  # a title has none, or another one
         other = next(filter(None, map(_most_frequent, below)), found)
-        others = _split_lines(text, other, source) if other != found else []
-        if title := _find_title([line for _, line in others[:LOOK_AT]]):
-            found, lines = other, others
+        with suppress(DataError):  # quotes may stand otherwise by it
+            others = _split_lines(text, other, source) if other != found else []
+            if title := _find_title([line for _, line in others[:LOOK_AT]]):
+                found, lines = other, others
     lines = lines[_leave_out(title, source) :]
     names = [cell.strip() for cell in lines[0][1]]
     while len(names) > 1 and not names[-1] and not any("".join(line[len(names) - 1 :]) for _, line in lines):
@@ -251,14 +250,17 @@ def _from_text(text: str, source: str, separator: str | None) -> Table:
 
 def _most_frequent(line: str) -> str:
     """Return the separator that is most frequent outside quotes; "" if there is none."""
-    outside = "".join(line.split('"')[::2])
-    most = max(",;\t", key=outside.count)
-    return most if most in outside else ""
+    most = max(",;\t", key=lambda mark: _count(line, mark))
+    return most if _count(line, most) else ""
+
+
+def _count(line: str, separator: str) -> int:
+    """How often a separator stands outside quotes."""
+    return sum(part.count(separator) for part in line.split('"')[::2])
 
 
 def _split_lines(text: str, separator: str, source: str) -> list[tuple[int, list[str]]]:
-    """Split text into lines of cells, with their numbers; empty ones are left out."""
-    # strict: a quote that is never closed would swallow the rest of the file as one cell.
+    """Split text into lines of cells, with their numbers; empty ones are left out. Open quotes are refused."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         lines = [(reader.line_num, line) for line in reader if any(cell.strip() for cell in line)]
@@ -440,6 +442,7 @@ def _from_xlsx(content: bytes, source: str, sheet: str | None) -> Table:
         raise DataError(f"{source}: expected a sheet of at most {MOST_CELLS} cells, got {got}.")
     title = _find_title([[line.get(place) for place in used] for _, line in lines[:LOOK_AT]])
     lines = lines[_leave_out(title, source) :]
+    used = sorted({place for _, line in lines for place in line})  # a title may stand in a column of its own
     columns = [[line.get(place) for _, line in lines] for place in used]
     titles = [cell_text(column[0]).strip() for column in columns]
     where = f"{source}, sheet {name!r}" if len(names) > 1 else source

@@ -41,7 +41,6 @@ FAR = 3.0  # so many times the range of nine tenths of the values beyond it; nor
 FEWEST_FAR = 20  # values that have such a range
 FEWEST = 3  # values of a line whose scale can be told
 EVIDENCE = 6  # values of a line in another unit: three or four may be nearly equal by chance
-MANY_LINES = 10  # of known spreads: the typical one is known then, and fewer values show a far larger one
 SCALE_ERROR = 1.2  # sd of the log of a robust spread, times the root of the number of values
 UPPER_QUARTILE = 1.15  # of |x| for a standard normal x
 MOST_VALUES = 500_000  # to find scales from; of more, evenly spaced ones
@@ -414,9 +413,7 @@ class LineSpreads(NamedTuple):
             away > BEYOND_DOUBT * size
         )
         enough = self.n >= EVIDENCE  # a constant line has a location, too
-        large &= enough | (known.sum() >= MANY_LINES)
-        small &= enough & (self.distinct >= 0.75)
-        return known & (large | small), enough & far & self.centred
+        return enough & known & (large | (small & (self.distinct >= 0.75))), enough & far & self.centred
 
 
 def _lower_median(x: Array) -> float:

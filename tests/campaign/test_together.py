@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -65,19 +65,31 @@ def test_threads_share_a_campaign(where: str) -> None:
 def test_sqlite_is_written_in_the_order_of_arrival(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever only tries again and again may wait very long among many."""
     monkeypatch.setattr(schema, "POLITE", 60.0)
-    where, order = tmp_path / "lab.db", list[int]()
+    where, order, writer = tmp_path / "lab.db", list[int](), threading.local()
     campaign(where).close()
+    arrived = [threading.Event() for _ in range(6)]
+
+    @contextmanager
+    def announce(path: str) -> Iterator[Callable[[], int]]:
+        with in_queue(path) as count_ahead:
+            if hasattr(writer, "k"):
+                arrived[writer.k].set()
+            yield count_ahead
+
+    monkeypatch.setattr(schema, "in_queue", announce)
 
     def write(k: int) -> None:
-        with Storage(where) as storage, storage.writing():
-            order.append(k)
+        with Storage(where) as storage:
+            writer.k = k
+            with storage.writing():
+                order.append(k)
 
     threads = [threading.Thread(target=write, args=(k,)) for k in range(6)]
     with Storage(where) as storage:
         with storage.writing():
-            for k, thread in enumerate(threads):
+            for thread, event in zip(threads, arrived, strict=True):
                 thread.start()
-                until(lambda k=k: queue(where) > k)  # type: ignore[misc]
+                assert event.wait(250)
         for thread in threads:
             thread.join(250)
     assert order == list(range(6))
@@ -88,17 +100,6 @@ def test_who_is_stopped_in_the_queue_does_not_keep_others_waiting(tmp_path: Path
         c.ask(1)
         with in_queue(tmp_path / "lab.db-wal"):
             assert c.tell(1, 5.0).told == 1
-
-
-def queue(where: Path) -> int:
-    """How many are in the queue of a file."""
-    with in_queue(f"{where}-wal") as count_ahead:
-        return count_ahead()
-
-
-def until(reached: Callable[[], bool]) -> None:
-    while not reached():
-        time.sleep(0.001)
 
 
 def begin(where: str, barrier: object) -> None:

@@ -281,6 +281,22 @@ def test_what_may_be_no_title_is_not_left_out(content: str) -> None:
             assert "If there is a title above the names of the columns, delete it." in error.message  # noqa: PT017
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        '"name";"c1";"c2"\n"L;1";1,5;2,5\n"L;2";3,5;4,5\n',
+        'name;c1;c2;;\n"L;1";1,5;2,5\n"L;2";3,5;4,5\n',
+        "name;c1;c2\n'L;1';1,5;2,5\n".replace("'", '"') + '"L;2";3,5;4,5\n',
+    ],
+)
+def test_semicolons_in_quotes_beside_decimal_commas_are_no_title(content: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = table_of(content)
+    assert (found.names, found.columns[0]) == (["name", "c1", "c2"], ["L;1", "L;2"])
+    assert found.decimal_comma == "only"
+
+
 def test_a_title_of_a_sheet_is_left_out_and_said() -> None:
     lines = [["Yields of plate 3"], [], ["ligand", "S1", "S2"], ["L1", 1.5, 2.5], ["L2", None, 3]]
     book = Workbook()
@@ -291,3 +307,13 @@ def test_a_title_of_a_sheet_is_left_out_and_said() -> None:
         found = tables.read("t.xlsx")
     assert (found.names, found.columns) == (["ligand", "S1", "S2"], [["L1", "L2"], [1.5, None], [2.5, 3]])
     assert (found.title, found.lines) == ("Yields of plate 3", [4, 5])
+
+
+def test_a_title_may_stand_in_a_column_of_its_own() -> None:
+    book = Workbook()
+    for line in [["Plate 3"], [], [None, "ligand", "S1"], [None, "L1", 1.5], [None, "L2", 3]]:
+        book.active.append(line)
+    book.save("t.xlsx")
+    with pytest.warns(UserWarning, match="left out: 'Plate 3'"):
+        found = tables.read("t.xlsx")
+    assert (found.names, found.columns) == (["ligand", "S1"], [["L1", "L2"], [1.5, 3]])

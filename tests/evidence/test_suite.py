@@ -1,4 +1,4 @@
-"""The suite has every matrix and every strategy that its issue asks for."""
+"""The suite has every matrix, and every strategy that its page shows; all others by name."""
 
 from collections import Counter
 

@@ -96,8 +96,8 @@ def test_a_campaign_fits_on_the_engine_that_is_set():
 def test_the_command_line_names_the_engine(tmp_path):
     table = tmp_path / "table.csv"
     table.write_text("row,a,b,c\nx,1,2,3\ny,2,3,\nz,3,,5\n")
-    text = refused("complete", table, "--engine", "gpu", "--limits", "0,9")
-    assert "engine='gpu' takes plain numbers" in text
+    text = refused("complete", table, "--engine", "gpu", "--limits", "0,9", "--noise", "student")
+    assert "engine='gpu' takes noise='gaussian' with" in text
     storage = tmp_path / "lab.db"
     answer("new", "c", "--from", table, "-s", storage, "--engine", "auto")
     assert "engine='gpu'" in refused("set", "-s", storage, "--engine", "gpu", "--noise", "rows")

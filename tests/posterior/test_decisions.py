@@ -104,6 +104,29 @@ def test_what_was_measured_comes_first_where_entries_lie_at_the_end(sign, ends):
     assert 0.3 < tops.share.max() < 0.4
 
 
+@pytest.mark.parametrize("ends", [(), (0.0, np.inf), (-np.inf, np.inf), (0.0, 100.0)])
+def test_measured_entries_come_first_only_where_the_scale_ends(ends):
+    mean, keys, measured = np.array([[50.0, 50.3]]), np.array([[0, 1]]), np.array([0])
+    np.testing.assert_array_equal(decisions.prefer_measured(mean, ends, keys, measured), mean)
+    if ends[1:] == (100.0,):
+        near = decisions.prefer_measured(mean + 49.6, ends, keys, measured)
+        assert near[0, 0] > near[0, 1]
+
+
+def test_lines_without_ties_in_a_block_of_their_own_change_nothing(monkeypatch):
+    rng, S = np.random.default_rng(0), 50
+    x = np.vstack(
+        [rng.normal(120, 1, (2, S)), rng.normal(20, 1, (2, S))]
+    ).T  # two rows at the end, two far from it
+    b = Belief(np.zeros((S, 4, 1)), np.zeros((S, 3, 1)), x, np.zeros((S, 3)), np.zeros(S), np.ones(S))
+    answers, goal = Answers(NoiseLaw(b.noise_var), ends=(0.0, 100.0)), Goal("best", 1, "row", 1)
+    whole = decisions.find_tops(b, answers, goal)
+    monkeypatch.setattr(decisions, "BLOCK_NUMBERS", 3)  # a row at a time
+    parts = decisions.find_tops(b, answers, goal)
+    np.testing.assert_array_equal(parts.keys, whole.keys)
+    np.testing.assert_allclose(parts.share, whole.share)
+
+
 def test_a_measurement_at_the_end_counts_as_one_beyond_it():
     """t = x + d given that x + d + noise is at least 2, by keeping what is among many draws."""
     rng, S, eta2 = np.random.default_rng(0), 4000, 1.0

@@ -91,18 +91,15 @@ def test_few_values_alike_by_chance_are_no_unit(shape, n):
         assert scales_of(seen.reshape(shape)) is None
 
 
-def test_where_other_lines_tell_the_typical_spread_few_values_show_a_far_larger_one():
-    """Campaigns begin with a few values of each column; a whole batch would go to one in other units."""
-    found = []
+def test_hits_among_few_values_are_no_unit():
+    """Most yields are low and some are high: two of four high ones look like another unit, and are none."""
     for seed in range(40):
-        Y = table(60, 30, known=0.15, seed=seed)
-        Y[:, ODD] = np.nan
-        where = np.random.default_rng(seed).choice(60, 4, replace=False)
-        Y[where, ODD] = 100 * np.random.default_rng([seed, 1]).normal(size=4)
-        found.append(scales_of(Y) is not None and scales_of(Y).own.tolist() == [ODD])
-        few = Y[:, ODD : ODD + 4]  # beside three other columns these are no evidence
-        assert scales_of(few) is None
-    assert np.mean(found) >= 0.7  # 0.875 of 40 other tables: three standard errors below
+        rng = np.random.default_rng(seed)
+        Y = np.where(
+            rng.random((40, 30)) < 0.1, rng.uniform(30, 95, (40, 30)), np.abs(rng.normal(0, 1.5, (40, 30)))
+        )
+        Y[np.argsort(rng.random(Y.shape), axis=0) >= 4] = np.nan  # four values of each column
+        assert scales_of(Y) is None
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, None])

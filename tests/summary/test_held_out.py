@@ -152,6 +152,11 @@ def test_limits_are_held_out_and_judged() -> None:
     assert found.kept > 0.7 * found.limits
     assert found.low <= found.inside <= found.high
     assert found.sentences()[2] == f"{found.limits} of them are limits; predictions agree with {found.kept}."
+    scale = {
+        "limits": (-0.5, 100.0)
+    }  # predictions of a reading never lie below its end, those of an entry do
+    ended = check_held_out(data, lambda rest: complete(rest, 0, seed=1, progress=False, **scale), seed=1)
+    assert ended.kept > 0.7 * ended.limits
     far = np.where(below, y + 3, y)  # the control: limits on the wrong side of what the rest says
     wrong = Observations(X.shape, i, j, far, low=np.where(below, far, y), high=np.where(below, np.inf, y))
     assert check_held_out(wrong, lambda rest: seen[0], seed=1).inside < found.low

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -325,9 +326,9 @@ def complete(
     observations = Observations.from_triples(**matrix.triples())
     wanted = None if entries is None else inputs.read_entries(entries, matrix.row_labels, matrix.col_labels)
     if check:
-        _report_check(
-            observations, lambda rest: run_complete(rest, cluster=cluster, **settings), seed, level, as_json
-        )
+        plain = observations.low is None and settings["kind"] == "numbers" and settings["limits"] is None
+        fit = partial(run_complete, cluster=cluster, **settings)
+        _report_check(observations, fit, seed, level, plain, as_json)
         return
     with output.show_warnings():
         completed = run_complete(observations, cluster=cluster, **settings)
@@ -388,9 +389,10 @@ def _report_check(
     fit: Callable[[Observations], Posterior],
     seed: int,
     level: float,
+    plain: bool,
     as_json: bool,
 ) -> None:
-    """Say how well values are predicted that were held out."""
+    """Say how well values are predicted that were held out. plain: nothing was said of their kind or scale."""
     from maxentry.posterior.diagnostics import advice_at
     from maxentry.summary.held_out import check_held_out
     from maxentry.transform import hint_kind
@@ -399,7 +401,7 @@ def _report_check(
         found = check_held_out(observations, fit, seed, level)
     advice = advice_at(found.advice, "shell")
     output.report(found._asdict() | {"advice": advice}, "\n".join(found.sentences()), as_json)
-    if not as_json and found.said is None and (hint := hint_kind(observations.values, shell=True)):
+    if not as_json and plain and (hint := hint_kind(observations.values, shell=True)):
         output.say(sentence(hint), "dim")
     if not found.converged and not as_json:
         output.warn(f"The fit has not converged: {advice}")

@@ -87,4 +87,4 @@ def name_uniforms(key: Array, names: Array) -> Array:
 def _join_words(bits: Array) -> Array:
     """Uniform numbers from two words of 32 bits each, never 0 or 1."""
     high, low = bits.astype(jnp.float64)
-    return (high + (low + 0.5) * 2.0**-32) * 2.0**-32
+    return jnp.minimum((high + (low + 0.5) * 2.0**-32) * 2.0**-32, 1 - 2.0**-53)

@@ -37,7 +37,7 @@ class State(NamedTuple):
 
     left: SideState
     right: SideState
-    scalars: Array  # (8,)
+    scalars: Array  # (8,), with grades one more for each inner cut
     weights: Array  # (N + 1,) of Student noise in row order, then a zero; empty for Gaussian noise
     values: Array  # (N + 1,) in row order, then a zero, where some are latent; else empty
 

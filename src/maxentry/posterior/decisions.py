@@ -194,8 +194,11 @@ def _find_tied(
     """Return the entries as good as the last of the best where that has a weight, and the sum of the weights."""
     found = []
     for rows, cols, which in line_blocks(belief.shape, goal.per):
+        places = np.flatnonzero(weight[:, which].any(1))
+        if not places.size:
+            continue
         total = np.zeros(())
-        for place in np.flatnonzero(weight[:, which].any(1)):
+        for place in places:
             x = _form_lines(belief, answers, goal, rows, cols, draws[place])
             total = total + weight[place, which][:, None] * (x == last[place, which][:, None])
         at = np.nonzero(total)
@@ -207,12 +210,12 @@ def _find_tied(
 def prefer_measured(mean: Array, ends: tuple[float, ...], keys: Indices, measured: Indices) -> Array:
     """Return means by which to choose: of those near the greatest that the scale allows, the measured come first.
 
-    ends: of the scale, times the sign; keys: of the entries.
+    ends: of the scale, times the sign, the lower first; keys: of the entries.
     """
-    if not ends or not len(measured):
+    if not ends or ends[-1] == np.inf or not len(measured):
         return mean
-    near = TIED * float(np.ptp(ends if len(ends) > 1 else mean))
-    return np.where(mean >= max(ends) - near, mean + near * np.isin(keys, measured), mean)
+    near = TIED * float(np.ptp(ends if np.isfinite(ends).all() else mean))
+    return np.where(mean >= ends[-1] - near, mean + near * np.isin(keys, measured), mean)
 
 
 def _form_lines(belief: Belief, answers: Answers, goal: Goal, rows: slice, cols: slice, s: int) -> Array:

@@ -258,8 +258,8 @@ class Answers(NamedTuple):
         return plain and self.value_map.plain and not self.likelihood.discrete
 
     def ends_of(self, sign: int) -> tuple[float, ...]:
-        """The ends of the scale, times a sign; none where it is open."""
-        return tuple(sign * end for end in self.ends or () if np.isfinite(end))
+        """The ends of the scale times a sign, the lower first; one may be infinite. Nothing where there are none."""
+        return tuple(sorted(sign * end for end in self.ends or ()))
 
     @property
     def of_pattern(self) -> Answers:

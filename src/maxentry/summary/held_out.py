@@ -222,7 +222,10 @@ def _compare_numbers(
     place = place_values(posterior, Entries.from_lists(truth.rows, truth.cols), truth.values, ends, truth.se)
     low, high = map(float, chance_range(len(np.unique(i * truth.shape[1] + j)), level))
     plain = np.ones(truth.n, dtype=bool) if ends is None else ends[0] == ends[1]
-    kept = 0 if ends is None else ((ends[0] <= found.mean) & (found.mean <= ends[1]))[~plain].sum()
+    kept = 0
+    if ends is not None:  # readings are cut off at the ends of a scale, entries are not
+        entry = predict(posterior.belief, i, j, 0.9, posterior.answers, truth.form).mean
+        kept = ((ends[0] <= entry) & (entry <= ends[1]))[~plain].sum()
     error = usual = None
     known = np.ones(rest.n, dtype=bool) if rest.low is None else rest.low == rest.high
     if plain.any() and known.any():

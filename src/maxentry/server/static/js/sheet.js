@@ -31,9 +31,12 @@ export function guess({ names, lines }) {
   const share = (at, test) => lines.filter((line) => test(line[at])).length / Math.max(1, lines.length);
   const first = lines.map((line) => line[0]);
   const repeated = new Set(first).size < first.length;
-  const yesNo = (at) => share(at, (x) => x === "" || WORDS.has(x.trim().toLowerCase())) === 1;
+  const isWord = (x) => WORDS.has(x.trim().toLowerCase());
+  const yesNo = (at) => share(at, isWord) > 0 && share(at, (x) => x === "" || isWord(x)) === 1;
   const words = names.map((_, at) => at).filter((at) => share(at, (x) => x !== "" && !isNumber(x)) > 0.5 && !yesNo(at));
-  const numbers = names.map((_, at) => at).filter((at) => ![se, ...Object.values(beside)].includes(at) && (share(at, isNumber) > 0.5 || yesNo(at)));
+  const free = names.map((_, at) => at).filter((at) => ![se, ...Object.values(beside)].includes(at));
+  const measured = free.filter((at) => share(at, isNumber) > 0.5);
+  const numbers = measured.some((at) => !ASIDE.test(names[at].trim())) ? measured : [...measured, ...free.filter(yesNo)];
   const figures = numbers.some((at) => !ASIDE.test(names[at].trim())) ? numbers.filter((at) => !ASIDE.test(names[at].trim())) : numbers;
   if (repeated && words.length >= 2 && (figures.length || counted)) return { long: true, row: words[0], col: words[1], value: figures.at(-1) ?? -1 };
   const named = names.length >= 3 && [0, 1].every((at) => LABELS.some((one) => one.test(names[at].trim())) && share(at, (x) => WHOLE.test(x)) === 1);
