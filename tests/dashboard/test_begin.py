@@ -101,8 +101,10 @@ def test_a_list_with_counts_of_trials_or_ends(lab: Any, reader: Reader, tmp_path
             "utf-8",
             "Not used: timestamp.",
         ),
+        ("ligand,substrate,yield,comment\nL1,S1,5,\nL1,S2,6,\nL2,S1,7,\n", "utf-8", "Not used: comment."),
+        ("model,task,score,passed\na,x,0.5,yes\na,y,0.6,no\nb,x,0.7,yes\n", "utf-8", "Not used: passed."),
     ],
-    ids=["words", "numbers"],
+    ids=["words", "numbers", "an empty column", "passed or not"],
 )
 def test_a_plain_list_is_known_as_one(
     lab: Any, reader: Reader, tmp_path: Path, text: str, encoding: str, unused: str
