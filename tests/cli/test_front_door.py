@@ -193,6 +193,8 @@ def test_numbers_that_may_be_answers_or_grades_are_pointed_to_their_kind() -> No
         assert answer(*check)["said"] is None
         as_said = ("--kind", *kind, "--seed", "1")
         assert "All values are" not in good("complete", file, "--rank", "0", "--check", *as_said).stderr
+        ended = good("complete", file, "--rank", "0", "--check", "--seed", "1", "--limits", "0,9")
+        assert "All values are" not in ended.stderr
         assert "All values are" not in good("new", f"said {file}", "--from", file, *as_said).stderr
         assert "All values are" not in good("complete", file, "--rank", "0", *as_said).stderr
     assert "All values" not in good("posterior", "-c", "solved.csv", "--json").stderr

@@ -326,7 +326,7 @@ def complete(
     observations = Observations.from_triples(**matrix.triples())
     wanted = None if entries is None else inputs.read_entries(entries, matrix.row_labels, matrix.col_labels)
     if check:
-        plain = observations.low is None and settings["kind"] == "numbers" and settings["limits"] is None
+        plain = observations.low is None and settings["kind"] == "numbers" and settings.get("limits") is None
         fit = partial(run_complete, cluster=cluster, **settings)
         _report_check(observations, fit, seed, level, plain, as_json)
         return
