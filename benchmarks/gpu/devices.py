@@ -59,6 +59,7 @@ def problem(devices, rank=4, shape=(64, 48)):
             put(run.batch.hyper),
             run.keys,
             run.coins,
+            run.ends,
         )
         lowered = compile_sweeps(run.setup, observed.devices).lower(run.state, *observed.sides, *rest)
         return lowered.compile().as_text(), sum(order.rows.size for order in observed.orders)
