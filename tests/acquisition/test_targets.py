@@ -261,6 +261,21 @@ def test_whole_plates_by_the_sum_of_gains():
     assert np.bincount(chosen.rows, minlength=6)[chosen.rows].tolist() == [5] * 10
 
 
+@pytest.mark.parametrize("plates", ["rows", "3x2"])
+def test_plates_that_gain_nothing_are_those_known_least(plates):
+    """One entry is the best in every draw, and measured; the last two rows are known least."""
+    rng, S, (m1, m2) = np.random.default_rng(0), 40, SHAPE
+    row = np.array([9.0, 0, 0, 0, 0, 0]) + np.array([0.0, 0.1, 0.1, 0.1, 1.0, 1.0]) * rng.normal(size=(S, m1))
+    none = np.zeros((S, m1, 1)), np.zeros((S, m2, 1))
+    b = Belief(*none, row, np.zeros((S, m2)), np.zeros(S), np.ones(S))
+    q = Problem(SHAPE, observed=Entries.from_lists([0], [0]), limits=Limits(plates=plates))
+    chosen = choose("best 1", b, q, 2)
+    assert not chosen.gain.any()
+    assert set(chosen.rows.tolist()) >= {4, 5}
+    first = Problem(SHAPE, limits=Limits(plates=plates))  # nothing is measured: the best row gains most
+    assert 0 in choose("best 1", b, first, 1).rows
+
+
 def test_filling_has_criteria_of_its_own():
     with pytest.raises(ParameterError, match="got fill"):
         choose("fill", belief(SHAPE), Problem(SHAPE), 1)
