@@ -259,6 +259,12 @@ def test_whole_plates_by_the_sum_of_gains():
     q = Problem(SHAPE, limits=Limits(plates="rows"), costs=Costs(row=np.arange(1.0, 7.0)))
     chosen = choose("best 5", b, q, 2)
     assert np.bincount(chosen.rows, minlength=6)[chosen.rows].tolist() == [5] * 10
+    X = b.at(
+        *Entries.from_keys(np.arange(30), 5)
+    )  # nothing is measured: the bar is the least entry of each draw
+    alone = (X - X.min(1, keepdims=True)).mean(0)[chosen.rows * 5 + chosen.cols]
+    np.testing.assert_allclose(chosen.gain[:5], alone[:5])
+    assert (chosen.gain[5:] < alone[5:]).all()  # given the first plate
 
 
 @pytest.mark.parametrize("plates", ["rows", "3x2"])

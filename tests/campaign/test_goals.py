@@ -215,6 +215,11 @@ def test_entries_of_no_gain_are_counted(gain: list[float], said: str) -> None:
     assert policy.say_idle(np.array(gain)) == said
 
 
+def test_a_batch_that_should_lower_nothing_is_not_said_to_lower_it_by_0_percent() -> None:
+    said = Prospect(0.175, 0.175, 2.8, 6).say(begun(goal="best per column").settings.wanted, 8)
+    assert said == "8 more measurements should not lower it but change 2.8 of 6 choices"
+
+
 def test_a_ranking_measures_more_in_columns_that_count() -> None:
     campaign = told(goal="rank rows", weights=[1, 1, 1, 0, 0, 0, 0, 0, 0])
     weighted = batch(campaign, 12)

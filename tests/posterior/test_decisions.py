@@ -538,7 +538,9 @@ def test_intervals_of_averages_hold_what_they_say_on_tables_of_the_prior():
     for seed in range(80):
         X, Y = draw_table(seed)
         for name, priors in (("own", OWN_PRIORS), ("control", small)):
-            p = complete(Y, 1, priors=priors, seed=seed, progress=False, sampling=Sampling(chains=8, draws=50))
+            p = complete(
+                Y, 1, priors=priors, seed=seed, progress=False, sampling=Sampling(chains=8, draws=50)
+            )
             found = p.ranking("rows")
             average = X.mean(1)[found["row"]]
             shares[name].append(np.mean((found["low"] <= average) & (average <= found["high"])))

@@ -48,7 +48,9 @@ SCREENS = 24  # draws whose best entries are the candidates of a large matrix
 MOST_MEASURED = 4_000  # measured entries among which the best so far are looked for
 SPARE = 3  # of each line at least so many more than k
 MOST_NUMBERS = 500_000_000  # draws of all entries, which plates look at: 4 GB
-LEAST_GAIN = 1e-12  # relative to the first: below it, what is left is chosen by its variance; whole plates at zero
+LEAST_GAIN = (
+    1e-12  # relative to the first: below it, what is left is chosen by its variance; whole plates at zero
+)
 
 
 @dataclass(frozen=True)
@@ -427,10 +429,10 @@ def _choose_plates(
             total = np.bincount(line, gain.spread(), m)
         best = int(np.where(open_lines, total / np.where(open_lines, cost, 1.0), -np.inf).argmax())
         mine = np.flatnonzero(line == best)
+        which.append(mine)
+        gains.append(now[mine])  # before they are taken, which changes `now`
         for a in mine:
             gain.take(int(a))
-        which.append(mine)
-        gains.append(now[mine])
         open_lines[best] = False
         checkpoint()
     at = np.concatenate(which)
