@@ -44,8 +44,8 @@ prior itself are a test (`tests/posterior/test_decisions.py`).
 Where noise is large, few values a row do not show that rows differ, and the default believes that they hardly do:
 averages are drawn together, and intervals are too short. A larger b mends that, and lowers the error on the real tables
 while little is known. It raises the error where rows and columns do not differ at all and noise is small, as in the
-paper's simulations (`prior`, last lines), so the default was left. Both would be had by a prior in units of the noise,
-which was not tried."""
+paper's simulations (`prior`, last lines), so the default was left. A prior in units of the noise might serve both,
+but was not tried."""
 
 
 @contextmanager
