@@ -309,6 +309,8 @@ def _check_labels(side: str, labels: list[str], table: Table) -> None:
     if {*frames.COUNTS} <= {name.strip().lower() for name in table.names}:
         wanted, columns = "ROW,COL --kind yes/no", columns.replace("three", "two")
     hint = f" If this is a long table (one measurement per line), pass --names {wanted} with {columns}."
+    if {"lower", "upper"} & {name.strip().lower() for name in table.names}:
+        hint += " Limits are read from columns that are named low and high."
     if all(map(_is_numeral, table.names)):
         hint = NO_NAMES
     if "" in labels:
