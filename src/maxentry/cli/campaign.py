@@ -173,7 +173,7 @@ def _add_command(side: Literal["rows", "cols"], help: str) -> None:
         if not labels:
             raise typer.BadParameter("expected at least one label, got none.")
         known = None if features is None else inputs.read_feature_table(features)
-        with open_campaign(storage, name) as campaign:
+        with open_campaign(storage, name) as campaign, output.show_warnings():
             extend = campaign.add_rows if side == "rows" else campaign.add_cols
             extend(labels, cost=cost, features=known, who=who)
             rows, cols = campaign.settings.shape

@@ -200,15 +200,17 @@ def _sparse_encoding(matrix: Any) -> Encoding:
     return Encoding(kept, np.full(p, VALUE), zeros, zeros, scale)
 
 
+def describe_missing(table: FeatureTable, most: float = np.inf) -> list[str]:
+    """What is done to features that are missing; those with `most` missing cells or more are not named."""
+    hidden = np.zeros(0) if table.is_sparse else np.isnan(table.cells).sum(axis=0)
+    holes = np.flatnonzero((hidden > 0) & (hidden < most))
+    some = _list([f"{table.names[j]} ({hidden[j]})" for j in holes])
+    return [f"missing values are taken as the mean of their column, and marked: {some}"] if some else []
+
+
 def _describe(table: FeatureTable, encoding: Encoding) -> list[str]:
     """What was done to features that are missing or constant."""
-    notes = []
-    if not table.is_sparse:
-        hidden = np.isnan(table.cells).sum(axis=0)
-        holes = np.flatnonzero((hidden > 0) & (hidden < len(table)))
-        if holes.size:
-            some = _list([f"{table.names[j]} ({hidden[j]})" for j in holes])
-            notes.append(f"missing values are taken as the mean of their column, and marked: {some}")
+    notes = describe_missing(table, len(table))
     lost = sorted({*range(len(table.names))} - {*encoding.source.tolist()})
     if lost:
         notes.append(

@@ -178,7 +178,9 @@ def sure_section(subject: Subject, ahead: Ahead, draw: Draw) -> dict[str, Any]:
         if ahead.at_stake is not None:
             facts.append((f"… {after}", name_stake(settings.wanted, ahead.at_stake.after)[1] + of))
     if ahead.outlook is not None:
-        about = ERROR_WORDS[views.error_of(state)].removeprefix("root mean square").removesuffix(", your units")
+        about = (
+            ERROR_WORDS[views.error_of(state)].removeprefix("root mean square").removesuffix(", your units")
+        )
         facts += [
             (f"expected error now{about}", f"{ahead.outlook.error_now:.3g}{unit}"),
             (f"… {after}", f"{ahead.outlook.error_after:.3g}{unit}"),
