@@ -280,9 +280,10 @@ def _parse_wide(table: Table, words: Words | None) -> Matrix:
 
 
 def _are_flags(columns: Iterable[Sequence[Any]]) -> bool:
-    """Whether the cells that are not empty are True, False or words for yes and no, and there are some."""
+    """Whether the cells that are not empty are True, False, words for yes and no, or + and -, and there are some."""
     known = [x for column in columns for x in column if not is_empty(x)]
-    return bool(known) and all(map(is_yes_no, known))
+    signs = {"+"} <= {str(x).strip() for x in known} <= {"+", "-", "\N{MINUS SIGN}"}
+    return bool(known) and (signs or all(map(is_yes_no, known)))
 
 
 def _hint_names(table: Table) -> str:
