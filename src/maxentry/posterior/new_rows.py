@@ -196,7 +196,7 @@ class NewRows:
             return given.encode(new.matrix)
         if features is not None:
             raise ParameterError(
-                "the fit has no row_features, so that those of new rows say nothing; leave them out"
+                "the fit has no row_features, so those of new rows say nothing; leave them out"
             )
         if given is None or self.observations is None:
             return None
