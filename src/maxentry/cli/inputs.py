@@ -280,9 +280,10 @@ def _parse_wide(table: Table, words: Words | None) -> Matrix:
 
 
 def _are_flags(columns: Iterable[Sequence[Any]]) -> bool:
-    """Whether the cells that are not empty are True, False or words for yes and no, and there are some."""
+    """Whether the cells that are not empty are True, False, words for yes and no, or + and -, and there are some."""
     known = [x for column in columns for x in column if not is_empty(x)]
-    return bool(known) and all(map(is_yes_no, known))
+    signs = {"+"} <= {str(x).strip() for x in known} <= {"+", "-", "\N{MINUS SIGN}"}
+    return bool(known) and (signs or all(map(is_yes_no, known)))
 
 
 def _hint_names(table: Table) -> str:
@@ -309,6 +310,8 @@ def _check_labels(side: str, labels: list[str], table: Table) -> None:
     if {*frames.COUNTS} <= {name.strip().lower() for name in table.names}:
         wanted, columns = "ROW,COL --kind yes/no", columns.replace("three", "two")
     hint = f" If this is a long table (one measurement per line), pass --names {wanted} with {columns}."
+    if {"lower", "upper"} & {name.strip().lower() for name in table.names}:
+        hint += " Limits are read from columns that are named low and high."
     if all(map(_is_numeral, table.names)):
         hint = NO_NAMES
     if "" in labels:

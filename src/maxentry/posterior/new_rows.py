@@ -28,8 +28,9 @@ by which draws are resampled. Where few would be left, weights are raised to a p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, Protocol
+from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -187,13 +188,15 @@ class NewRows:
         if isinstance(given, Basis):
             if features is None or given.features is None:
                 return None
-            new = given.features.encode(features)
+            new = given.features.encode(features, self._form.row_labels or ())
             if new.shape[0] != self.n:
                 raise DataError(f"expected features of {self.n} new rows, got {new.shape[0]}.")
+            for note in new.notes:
+                warn(f"features of new rows: {note}", stacklevel=4)
             return given.encode(new.matrix)
         if features is not None:
             raise ParameterError(
-                "the fit has no row_features, so that those of new rows say nothing; leave them out"
+                "the fit has no row_features, so those of new rows say nothing; leave them out"
             )
         if given is None or self.observations is None:
             return None
@@ -231,7 +234,9 @@ class NewRows:
         right, col = (part if which is None else part[which] for part in (old.right, old.col))
         mu, noise = (part if which is None else part[which] for part in (old.mu, old.noise_var))
         # A new row has the noise of a typical one.
-        inform = None if self._posterior.noise_law.by_row else old.inform
+        inform = old.inform
+        if self._posterior.noise_law.by_row and (known := old.information) is not None:
+            inform = partial(known._replace, lines=None) if known.cuts.size else None
         return Belief(G[:, :, :R], right, effect, col, mu, noise, inform)
 
     @cached_property
@@ -341,7 +346,8 @@ class NewRows:
 
     def __repr__(self) -> str:
         told = 0 if self.observations is None else self.observations.n
-        return f"NewRows({self.n} x {self._posterior.shape[1]}, {told} measurements)"
+        again = "; time to fit again with them" if self.refit else ""
+        return f"NewRows({self.n} x {self._posterior.shape[1]}, {told} measurements{again})"
 
 
 def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observations | None]:
