@@ -29,9 +29,7 @@ def find_checks() -> dict[str, Check]:
 if __name__ == "__main__":
     head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.honest`. Before: commit b121af5."
     head += (
-        " `masked` is of an older start of campaigns; `ratings`, `large` and `noise_by_column` are of ranks judged by"
-        " 600 held-out measurements, where today it is 2,000. `scales` and"
-        " `scales_choosing` are of a rule that found other units from three values on, where today it takes six. The"
-        " other lines are of today's code, or of code that gives the same fits."
+        " `ratings`, `large` and `noise_by_column` are of ranks judged by 600 held-out measurements, where today it is"
+        " 2,000. The other lines are of today's code, or of code that gives the same fits."
     )
     main(__doc__, head, HERE.parent / "honest.md", HERE / "results", find_checks())
