@@ -41,7 +41,6 @@ from maxentry.labels import (
     floats,
     is_matrix,
     is_sparse,
-    name_long,
     numbered_rows,
     place,
     positions_or_labels,
@@ -49,6 +48,7 @@ from maxentry.labels import (
     show,
     sparse_triples,
 )
+from maxentry.tables.layout import name_long
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 from tests.campaign.stand_ins import campaign, lowest
 
-from maxentry import tables
 from maxentry.campaign.campaign import Campaign
 from maxentry.errors import CampaignError, DataError, LabelError, MissingDependencyError
 
@@ -193,10 +192,10 @@ def test_parquet_by_polars_or_by_nothing(
     asked: Campaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = parquet(tmp_path)
-    monkeypatch.setattr(tables, "find_spec", lambda name: None)
+    monkeypatch.setattr("maxentry.tables.parquet.find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match=r"maxentry\[parquet\]"):
         asked.tell(path)
-    monkeypatch.setattr(tables, "find_spec", lambda name: name == "polars" or None)
+    monkeypatch.setattr("maxentry.tables.parquet.find_spec", lambda name: name == "polars" or None)
     assert asked.tell(path).told == 2
 
 

@@ -10,7 +10,7 @@ from openpyxl import Workbook
 from maxentry import tables
 from maxentry.cli import output
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
-from maxentry.tables import Format, Table
+from maxentry.tables import Format, Table, parquet
 
 
 def table_of(content: bytes | str, name: str = "data.csv") -> Table:
@@ -146,7 +146,7 @@ def test_without_any_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def hide(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    monkeypatch.setattr(tables, "find_spec", lambda name: None if name in names else name)
+    monkeypatch.setattr(parquet, "find_spec", lambda name: None if name in names else name)
 
 
 # Writing
@@ -169,7 +169,7 @@ def test_a_file_is_written_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(tables, "_write_to", full)
+    monkeypatch.setattr("maxentry.tables.table._write_to", full)
     with pytest.raises(DataError, match=r"cannot write out.csv: No space left on device"):
         tables.write(Table(["a"], [[1]]), "out.csv")
     assert Path("out.csv").read_text() == "precious"

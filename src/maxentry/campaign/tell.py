@@ -25,8 +25,9 @@ from maxentry.campaign.state import State
 from maxentry.cells import Reading, Words
 from maxentry.errors import CampaignError, DataError, MaxentryError, ParameterError, is_whole
 from maxentry.frames import is_sequence, to_list
-from maxentry.labels import check_labels, find_long, label_columns, place
+from maxentry.labels import check_labels, label_columns, place
 from maxentry.tables import DecimalComma, Table
+from maxentry.tables.layout import find_long
 from maxentry.wording import as_text, show
 
 Outcome = tuple[Sequence[Event], None]

@@ -28,8 +28,9 @@ from maxentry.cells import (
 from maxentry.cli.options import split_list
 from maxentry.cli.output import STD, show_warnings, warn
 from maxentry.errors import DataError, LabelError
-from maxentry.labels import Axis, find_long, is_word, is_yes_no, label_text
+from maxentry.labels import Axis, label_text
 from maxentry.tables import DecimalComma, Format, Table
+from maxentry.tables.layout import find_long, is_word, is_yes_no
 
 if TYPE_CHECKING:
     import numpy as np
