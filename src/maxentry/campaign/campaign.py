@@ -24,11 +24,12 @@ from maxentry.campaign import events, fits, tell, views
 from maxentry.campaign.address import is_in_memory
 from maxentry.campaign.events import ColsAdded, Created, Event, Record, RowsAdded
 from maxentry.campaign.fits import follow, open_state
+from maxentry.campaign.lines import Line, read_lines
 from maxentry.campaign.schema import delete_campaign, write_name
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings, check_settings, read_settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage
-from maxentry.campaign.tell import Line, Receipt
+from maxentry.campaign.tell import Receipt
 from maxentry.campaign.views import FrameKind, Status
 from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError, is_whole
 from maxentry.wording import as_text, show
@@ -194,7 +195,7 @@ class Campaign:
         wanted = check_settings(Settings(name=name, rows=rows, cols=cols, seed=seed, **settings))  # type: ignore[arg-type]
         if not exist_ok:
             check_new_labels(wanted)
-        told = [] if values is None else tell.read_lines(values, words=wanted.words, flags=True)
+        told = [] if values is None else read_lines(values, words=wanted.words, flags=True)
         created, at = Created(wanted), dt.datetime.now(dt.UTC)
         news, _ = tell.judge_lines(
             told, replay([Record(1, at, None, created)]), True, at
@@ -439,9 +440,7 @@ class Campaign:
         withdrawn, unless the campaign asks for replicates (the setting `again`).
         """
         beside = {"low": low, "high": high, "se": se, "words": self.settings.words}
-        return self.tell_lines(
-            tell.read_lines(ids, values, row=row, col=col, value=value, **beside), again, who
-        )
+        return self.tell_lines(read_lines(ids, values, row=row, col=col, value=value, **beside), again, who)
 
     def correct(
         self,

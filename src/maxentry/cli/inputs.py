@@ -169,8 +169,8 @@ def parse_matrix(
     labelled = table.role("row") is not None and table.role("col") is not None
     long = labelled and any(table.role(name) is not None for name in ("value", "low", "high", *frames.COUNTS))
     if names is None and not long and (roles := find_long(table.names, table.columns)):
-        found = tuple(table.names[: len(roles)])
-        warn(f"{table.source}: read as a long table, one measurement a line: {', '.join(table.names[:3])}.")
+        found = tuple(table.names[j] for j in roles.values())
+        warn(f"{table.source}: read as a long table, one measurement a line: {', '.join(found)}.")
         return _parse_long(table, found, se, words)
     if names is None and not long:
         if se is not None:
