@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxentry import Observations, cells
-from maxentry.cells import YES_NO, Statement, Words, parse_line, parse_measurement
+from maxentry.cells import YES_NO, Statement, Words, parse_measurement
 from maxentry.errors import DataError, ParameterError
+from maxentry.readings import parse_line
 
 inf = math.inf
 WHERE = "t.csv, line 2, column a"

@@ -16,16 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxentry import frames
-from maxentry.cells import (
-    YES_NO,
-    Words,
-    are_measurements,
-    check_ends,
-    check_errors,
-    count_limits,
-    read_cells,
-    read_lines,
-)
+from maxentry.cells import YES_NO, Words, are_measurements, read_cells
 from maxentry.errors import DataError, is_choice
 from maxentry.labels import (
     NOTHING,
@@ -48,6 +39,7 @@ from maxentry.labels import (
     show,
     sparse_triples,
 )
+from maxentry.readings import check_ends, check_errors, count_limits, read_lines
 from maxentry.tables.layout import name_long
 
 if TYPE_CHECKING:

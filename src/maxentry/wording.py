@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 # Words for yes and no that a table can be known by: signs and digits may mean other things
 YES_WORDS = ("yes", "y", "true", "t", "pass", "correct", "right")
@@ -81,10 +80,3 @@ def shorten(text: str, longest: int) -> str:
 def sentence(text: str) -> str:
     """A note as a sentence: a capital at the beginning, a full stop at the end."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
-
-
-def cell_text(cell: Any, decimal: str = ".") -> str:
-    """A value as CSV holds it: numbers in full, nothing for None and NaN, the rest as Python writes it."""
-    if cell is None or cell != cell:
-        return ""
-    return repr(cell).removesuffix(".0").replace(".", decimal) if isinstance(cell, float) else str(cell)

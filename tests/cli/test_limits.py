@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 from tests.cli.run import answer, good, refused
 
-from maxentry.cells import Reading
 from maxentry.cli import inputs
 from maxentry.errors import DataError
+from maxentry.readings import Reading
 
 inf = math.inf
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 from warnings import warn
 
 from maxentry import cells, frames, tables
-from maxentry.cells import Reading, Words
+from maxentry.cells import Words
 from maxentry.errors import DataError
 from maxentry.frames import is_sequence, to_list
 from maxentry.labels import label_columns
+from maxentry.readings import Reading, parse_line
 from maxentry.tables import DecimalComma, Table
 from maxentry.tables.layout import find_long
 from maxentry.wording import as_text, show
@@ -144,7 +145,7 @@ def lines_from_table(
     if unused := find_unused(table, se, words):
         warn(frames.name_unused(unused, table.source), stacklevel=4)
     cells_of = ({name: x[k] for name, x in columns.items()} for k in range(table.n))
-    return [_line(table, k, cell, words, flags) for k, cell in enumerate(cells_of)]
+    return _read_all(table, enumerate(cells_of), words, flags)
 
 
 def _is_wide(table: Table, counts: bool = False) -> bool:
@@ -156,14 +157,27 @@ def _is_wide(table: Table, counts: bool = False) -> bool:
 
 def _lines_from_wide(table: Table, words: Words | None, flags: bool) -> list[Line]:
     """Read one line for each cell that is not empty."""
-    lines = []
-    for k in range(table.n):
-        for name, column in zip(table.names[1:], table.columns[1:], strict=True):
-            if cells.is_empty(column[k]) and not (words and words.has(column[k])):
-                continue
-            line = {"row": table.columns[0][k], "col": name, "value": column[k]}
-            lines.append(_line(table, k, line, words, flags, hint=LONG))
-    return lines
+    filled = (
+        (k, {"row": table.columns[0][k], "col": name, "value": column[k]})
+        for k in range(table.n)
+        for name, column in zip(table.names[1:], table.columns[1:], strict=True)
+        if not cells.is_empty(column[k]) or (words and words.has(column[k]))
+    )
+    return _read_all(table, filled, words, flags, hint=LONG)
+
+
+def _read_all(
+    table: Table, lines: Iterable[tuple[int, dict[str, Any]]], *how: Any, hint: str = ""
+) -> list[Line]:
+    """Read cells by role, each with its line of the table; cells that are no measurements are refused together."""
+    read, refused = [], cells.Refusals(table.source)
+    for k, cell in lines:
+        try:
+            read.append(_line(table, k, cell, *how, hint=hint))
+        except DataError as error:
+            refused.add(error)
+    refused.check()
+    return read
 
 
 def _line(table: Table, k: int, cell: dict[str, Any], *how: Any, hint: str = "") -> Line:
@@ -180,10 +194,10 @@ def _read(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | 
     failed = cells.parse_flag(cell.get("failed"), f"{where}, column failed")
     failed = failed or no_value or cells.is_failure(status)
     measured = cell | {"value": None if no_value else value}
-    readings = cells.parse_line(measured, lambda name: f"{where}, column {name}", comma, words)
-    reading = readings[0] if readings else None
+    found = parse_line(measured, lambda name: f"{where}, column {name}", comma, words)
+    reading = found[0] if found else None
     known = None if reading is None else reading.statement.value
-    counts = (sum(r.low > 0 for r in readings), len(readings)) if len(readings) > 1 else None
+    counts = (sum(r.low > 0 for r in found), len(found)) if len(found) > 1 else None
     if failed and reading is not None:
         raise DataError(f"expected a value or a failure in {where}, got both: {reading} and failed.")
     reading = None if reading is None or reading.is_plain else reading

@@ -40,10 +40,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maxentry.acquisition.problem import Costs
-    from maxentry.cells import Reading, Words
+    from maxentry.cells import Words
     from maxentry.features import FeatureTable
     from maxentry.labels import Labels
     from maxentry.model.goal import Goal
+    from maxentry.readings import Reading
 
 WITHOUT_MODEL = WITHOUT_BELIEF
 LATER = {

@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxentry import cells
+from maxentry import cells, readings
 from maxentry.campaign import settings
 from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
 from maxentry.campaign.ledger.tables import FAILED, REMOVED, RETRY, Ask, Finder, Measurement, entry_keys
 from maxentry.campaign.lines import Line
 from maxentry.campaign.setting_values import read_more_features, read_new_costs
 from maxentry.campaign.state import State
-from maxentry.cells import Reading
 from maxentry.errors import CampaignError, DataError, MaxentryError, ParameterError, is_whole
 from maxentry.frames import is_sequence, to_list
 from maxentry.labels import check_labels, place
+from maxentry.readings import Reading
 from maxentry.wording import as_text, show
 
 Outcome = tuple[Sequence[Event], None]
@@ -53,7 +53,7 @@ def correct(
             raise DataError("expected a value with its standard error, got the standard error alone.")
         return ([], None) if old.struck else ([Corrected(old.number, None, as_text(reason))], None)
     spread = (old.se or 0.0) if error is None else error
-    reading = cells.check_reading(Reading(*statement, spread), where)
+    reading = readings.check_reading(Reading(*statement, spread), where)
     name = place(state.row_axis, old.row, state.col_axis, old.col)
     state.settings.check_value(statement.value if reading.is_plain else reading, name)
     if not old.struck and reading == (old.reading or Reading(old.value, old.value)):

@@ -16,9 +16,10 @@ from maxentry.campaign import events
 from maxentry.campaign.events import Event, Record
 from maxentry.campaign.ledger.tables import Ask, Measurement
 from maxentry.campaign.state import State
-from maxentry.cells import Reading, Statement, Words
+from maxentry.cells import Statement, Words
 from maxentry.errors import ParameterError, is_choice
 from maxentry.labels import show
+from maxentry.readings import Reading
 from maxentry.tables import cell_text
 from maxentry.wording import count, shorten
 

@@ -15,20 +15,12 @@ import typer
 
 from maxentry import frames, tables
 from maxentry._io import decode_text
-from maxentry.cells import (
-    YES_NO,
-    Reading,
-    Words,
-    is_empty,
-    parse_flag,
-    parse_line,
-    parse_measurement,
-    parse_number,
-)
+from maxentry.cells import YES_NO, Words, is_empty, parse_flag, parse_measurement, parse_number
 from maxentry.cli.options import split_list
 from maxentry.cli.output import STD, show_warnings, warn
 from maxentry.errors import DataError, LabelError
 from maxentry.labels import Axis, label_text
+from maxentry.readings import Reading, parse_line
 from maxentry.tables import DecimalComma, Format, Table
 from maxentry.tables.layout import find_long, is_word, is_yes_no
 

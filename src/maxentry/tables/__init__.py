@@ -12,13 +12,13 @@ from maxentry.tables.table import (
     DecimalComma,
     Format,
     Table,
+    cell_text,
     choose_format,
     escape,
     round_numbers,
     unescape,
     write,
 )
-from maxentry.wording import cell_text
 
 __all__ = [
     "ALIASES",

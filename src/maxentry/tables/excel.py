@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
 from maxentry.errors import DataError
-from maxentry.wording import cell_text, show
+from maxentry.wording import show
 
 XLSX_MAGIC = b"PK\x03\x04"
 MOST_LINES = 1_048_576  # of a sheet
@@ -152,8 +152,10 @@ def _sheet_cell(cell: Any) -> Any:
 def to_xlsx(
     names: Sequence[str], columns: Sequence[Sequence[Any]], bold_cells: frozenset[tuple[int, int]]
 ) -> bytes:
-    """A workbook of one sheet; the names stay in view. bold_cells: (line, column) of cells that stand out."""
-    import numpy as np
+    """A workbook of one sheet, of numbers, text and None; the names stay in view.
+
+    bold_cells: (line, column) of cells that stand out.
+    """
     from openpyxl import Workbook
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE as ILLEGAL
@@ -172,10 +174,8 @@ def to_xlsx(
     page = book.create_sheet("maxentry")
     page.freeze_panes = "A2"
 
-    def cell(value: Any, font: Any = None) -> Any:
-        value = value.item() if isinstance(value, np.generic) else value
-        plain = value if isinstance(value, int | float) else cell_text(value)
-        if plain == "" or plain != plain:
+    def cell(plain: Any, font: Any = None) -> Any:
+        if plain is None or plain == "":
             return None
         made = WriteOnlyCell(page, plain)
         if isinstance(plain, str):

@@ -18,8 +18,17 @@ from typing import Any
 from maxentry._io import decode_text
 from maxentry.errors import DataError, ParameterError
 from maxentry.tables import excel, parquet
-from maxentry.tables.table import ENDINGS, NUMBER, DecimalComma, Format, Table, separator_of, unescape
-from maxentry.wording import as_text, cell_text, show
+from maxentry.tables.table import (
+    ENDINGS,
+    NUMBER,
+    DecimalComma,
+    Format,
+    Table,
+    cell_text,
+    separator_of,
+    unescape,
+)
+from maxentry.wording import as_text, show
 
 WORKBOOKS = (".xls", ".xlsb", ".ods", ".numbers")  # of other formats
 

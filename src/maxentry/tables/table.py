@@ -15,7 +15,6 @@ from typing import Any, BinaryIO, Literal
 from maxentry._io import open_output
 from maxentry.errors import DataError
 from maxentry.tables import excel, parquet
-from maxentry.wording import cell_text
 
 ALIASES = {"col": ("col", "column"), "id": ("id", "ids"), "value": ("value", "values")}
 ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".tsv": "tsv", ".xlsx": "xlsx", ".xlsm": "xlsx"}
@@ -130,7 +129,7 @@ def _write_to(stream: BinaryIO, table: Table, form: Format) -> None:
         content = (
             parquet.to_parquet(table.names, table.columns)
             if form is Format.parquet
-            else excel.to_xlsx(table.names, table.columns, table.bold)
+            else excel.to_xlsx(table.names, [[_sheet_value(x) for x in c] for c in table.columns], table.bold)
         )
         stream.write(content)
         stream.flush()
@@ -157,6 +156,13 @@ def round_numbers(column: Iterable[Any], figures: int = 6) -> list[Any]:
     return [float(f"{x:.{figures}g}") if isinstance(x, float) and x == x else x for x in column]
 
 
+def cell_text(cell: Any, decimal: str = ".") -> str:
+    """A value as CSV holds it: numbers in full, nothing for None and NaN, the rest as Python writes it."""
+    if cell is None or cell != cell:
+        return ""
+    return repr(cell).removesuffix(".0").replace(".", decimal) if isinstance(cell, float) else str(cell)
+
+
 def _csv_text(cell: Any, decimal: str) -> str:
     text = cell_text(cell, decimal)
     return text if isinstance(cell, int | float) else escape(text)
@@ -176,3 +182,10 @@ def escape(text: str) -> str:
 def unescape(text: str) -> str:
     """The text that `escape` was given. Only apostrophes before what begins like a formula are removed, one each."""
     return text[1:] if text[:1] == "'" and _FORMULA.match(text) else text
+
+
+def _sheet_value(cell: Any) -> Any:
+    """A value as a sheet holds it: numbers as they are, nothing for None and NaN, the rest as text."""
+    plain = cell.item() if hasattr(cell, "dtype") and hasattr(cell, "item") else cell
+    plain = plain if isinstance(plain, int | float) else cell_text(plain)
+    return None if plain == "" or plain != plain else plain
