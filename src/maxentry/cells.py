@@ -363,10 +363,10 @@ def _advice(cell: Any, decimal_comma: DecimalComma = "never") -> str:
     text = lower_text(cell) if isinstance(cell, str) else ""
     if text in ABSENT:
         yes_no = " For + and - say kind='yes/no' (--kind yes/no)." if text in YES_NO.codes else ""
-        return f"{EMPTY}, write <0.5 if it was below a limit of 0.5, failed on a plate where it went wrong.{yes_no}"
+        return f"{EMPTY}, write <0.5 if it was below a limit of 0.5, or failed on a plate if it went wrong.{yes_no}"
     if text in WRONG:
         limit = ", >60 if it took longer than 60" if text[:4] == "time" else ""
-        return f"{EMPTY}{limit}; on a plate write failed where it went wrong."
+        return f"{EMPTY}{limit}, or write failed on a plate."
     if text in YES_NO.codes:
         return "Values that are yes or no need kind='yes/no' (--kind yes/no)."
     if "±" in text:

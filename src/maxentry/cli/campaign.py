@@ -50,14 +50,14 @@ def new(
 ) -> None:
     """Create a campaign: name its rows and columns, and what is known of them already."""
     from maxentry.campaign.campaign import Campaign
-    from maxentry.cli import inputs
+    from maxentry.cli import inputs, matrices
     from maxentry.model.likelihood import kind_words
 
     model = options.parse_settings({name: settings[name] for name in ("kind", "levels")})
     words = kind_words(model.get("kind"), model.get("levels"))
-    matrix = inputs.Matrix([], [])
+    matrix = matrices.Matrix([], [])
     if source is not None:
-        matrix = inputs.read_matrix(source, names, se, words, sheet, sheets=True)
+        matrix = matrices.read_matrix(source, names, se, words, sheet, sheets=True)
     size = (0, 0) if shape is None else options.parse_shape(shape)
     if size is None:
         raise typer.BadParameter(f"expected a shape like 30x20, got {shape!r}.", param_hint="--shape")
@@ -72,7 +72,7 @@ def new(
     for setting, noun in zip(("row_name", "col_name"), matrix.names, strict=False):
         given.setdefault(setting, noun)
     if matrix.flags and not options.is_given(context, "kind"):
-        given["kind"] = inputs.take_for_yes_no(source)
+        given["kind"] = matrices.take_for_yes_no(source)
     values = matrix.columns() if matrix.rows else None
     with Campaign.create(storage, name, row_labels, col_labels, values=values, who=who, **given) as campaign:
         settled, status = campaign.settings, campaign.status()
