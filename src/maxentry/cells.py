@@ -290,7 +290,7 @@ def parse_measurement(
 class Refusals:
     """Cells of a table that are no measurements, refused together: the first in full, then where others are."""
 
-    NAMED = 2  # beside the first
+    ROOM = 230  # characters, so that a further hint fits
 
     def __init__(self, source: str = "") -> None:
         self.source, self.found = source, list[DataError]()
@@ -307,8 +307,16 @@ class Refusals:
             return
         first, *rest = self.found
         places = [f"{e.fields['at'].removeprefix(f'{self.source}, ')} ({e.fields['cell']})" for e in rest]
-        named, left = "; ".join(places[: self.NAMED]), len(rest) - self.NAMED
-        others = f" Likewise {named}{f' and {left} more' if left > 0 else ''}." if rest else ""
+        others = ""
+        for n in (2, 1, 0) if rest else ():  # as many as a line has room for
+            named, left = "; ".join(places[:n]), len(rest) - n
+            others = (
+                f" Likewise {named}{f' and {left} more' if left > 0 else ''}."
+                if n
+                else f" {left} more are alike."
+            )
+            if len(first.message) + len(others) + len(more) + len(first.hint) < self.ROOM:
+                break
         fields = {key: x for key, x in first.fields.items() if key not in ("at", "cell")}
         raise DataError(f"{first.message}{others}{more}", code=first.code, hint=first.hint, **fields)
 

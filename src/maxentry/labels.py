@@ -233,8 +233,8 @@ class Axis:
         got = ", ".join(show(x) for x in labels[:3]) + more
         if self.labels is None:
             raise LabelError(f"expected {self.name} positions from 0 to {self.size - 1}, got {got}.")
-        by_text = {wording.as_text(label): label for label in self.labels}
-        text = wording.as_text(labels[0])[:200]
+        by_text = {wording.as_text(label).casefold(): label for label in reversed(self.labels)}
+        text = wording.as_text(labels[0])[:200].casefold().strip()
         near = difflib.get_close_matches(text, by_text, n=1, cutoff=1.0 if text.isdigit() else 0.6)
         hint = f" (did you mean {show(by_text[near[0]])}?)" if near else ""
         raise LabelError(f"expected known {self.name} labels, got {got}{hint}.")

@@ -138,7 +138,7 @@ def test_asked_and_unasked_measurements_may_be_in_one_table(asked: Campaign) -> 
         (PLATE.replace("4,b", "44,b"), DataError, "ids are 1 to 4"),
         (PLATE.replace("4,b", "four,b"), DataError, "line 5: expected an id"),
         (PLATE.replace("4,b,y", ",b,"), DataError, "line 5"),
-        (PLATE.replace("2,a,y,", "1,a,x,9"), CampaignError, "recorded for id 1"),
+        (PLATE.replace("2,a,y,", "1,a,x,9"), CampaignError, "expected one value for id 1"),
         (PLATE.replace("2,a,y,", "1,a,x,failed"), CampaignError, "id 1, which has one"),
         ("id,value,failed\n1,3,yes\n", DataError, "got both"),
         ("id,value,failed\n1,3,perhaps\n", DataError, "yes or no"),

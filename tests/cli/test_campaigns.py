@@ -283,7 +283,7 @@ def test_nothing_is_taken_of_a_table_with_a_mistake() -> None:
             "a,c1,c2\nr1,1,\nr2,,x\n",
             "t.csv, line 3, column c2: 'x' is not a number.",
         ),
-        ("row,col,value\nr1,c1,1\nr1,c1,2\n", "expected the value 1 recorded"),
+        ("row,col,value\nr1,c1,1\nr1,c1,2\n", "expected one value for row 'r1', column 'c1', got 1 and 2"),
         ("id,value\n1,2\n", "expected an id that was asked"),
     ):
         Path("t.csv").write_text(content)

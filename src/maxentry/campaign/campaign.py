@@ -15,6 +15,7 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from warnings import warn
 
 import numpy as np
 
@@ -182,7 +183,7 @@ class Campaign:
         settings: `rank`, `acquisition`, `costs`, `mask`, `transform`, `range`, `lease`, `budget`, `target_sd` and
             the others of `Settings`. row_features, col_features: what is known of rows and columns, as in `complete`.
         values: values known already, as a table that `tell` accepts; of an entry there may be several. If they are not
-            valid, no campaign is created.
+            valid, no campaign is created. A warning names labels that may not be meant: sums and means, footers, slips.
         exist_ok: open the campaign if there is one of this name with the same labels; its settings do not change.
         frame: the type of tables and maps that this object returns: "pandas", "polars", or "columns" (plain data); by
             default that of `values` (or of labels, costs, a mask). It is not stored: pass it to `open`, too.
@@ -207,6 +208,8 @@ class Campaign:
             campaign = cls(opened, key, owned=owned, cache=cache, clock=clock, policy=policy, frame=frame)
             if told and not is_new:
                 campaign.tell_lines(told, False, who)
+            if is_new and (doubts := views.doubt_labels(campaign.state)):
+                warn(doubts, stacklevel=2)
             return campaign
 
     @classmethod

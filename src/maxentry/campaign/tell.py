@@ -11,6 +11,7 @@ import datetime as dt
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
+from warnings import warn
 
 import numpy as np
 
@@ -25,7 +26,9 @@ from maxentry.errors import CampaignError, DataError, MaxentryError, ParameterEr
 from maxentry.frames import is_sequence, to_list
 from maxentry.labels import check_labels, place
 from maxentry.readings import Reading
-from maxentry.wording import as_text, show
+from maxentry.tables.doubts import doubt_labels
+from maxentry.transform import is_beyond
+from maxentry.wording import as_text, sentence, show
 
 Outcome = tuple[Sequence[Event], None]
 
@@ -82,6 +85,8 @@ def add_labels(
     axis = state.row_axis if kind is RowsAdded else state.col_axis
     known = check_labels(labels, axis.name)
     cells.check_distinct(known, axis.name, axis.labels or ())
+    for note in doubt_labels(axis.name, known, known=axis.labels or ()):
+        warn(sentence(note), stacklevel=5)
     more = read_more_features(features, known, axis.name, state.settings.features_of(axis.name))
     return [kind(known, read_new_costs(cost, len(known)), more, state.settings.costs.entry is not None)], None
 
@@ -102,6 +107,14 @@ def change_settings(state: State, changes: Mapping[str, Any]) -> Outcome:
     """Change settings; the event holds the checked values."""
     after = settings.change_settings(state.settings, changes)
     beside = state.standing.beside
+    if "limits" in changes:
+        plain = beside["low"] == beside["high"] if beside else True
+        for k in np.flatnonzero(is_beyond(state.values, after.limits) & plain)[:1]:
+            name = place(state.row_axis, int(state.told.rows[k]), state.col_axis, int(state.told.cols[k]))
+            raise ParameterError(
+                f"limits are the ends of a scale that holds all values, got {after.limits} and {state.values[k]:g} at "
+                f"{name}; correct that value first, or strike it out"
+            )
     if after.noise != "gaussian" and beside and beside["se"].any():
         got = f"{int((beside['se'] > 0).sum())} with one; keep noise='gaussian'"
         raise ParameterError(f"noise={after.noise!r} is for values without standard errors, got {got}")
@@ -367,6 +380,12 @@ class _Judge:
         else:
             message = f"expected the value {_text(earlier, words)} recorded for {which}, got {got}."
             code, verb = "other_value", "replace"
+            if earlier in self.fresh.get(entry if line.id is None else line.id, []):
+                message = (
+                    f"expected one value for {which}, got {_text(earlier, words)} and {got} ({line.where})."
+                )
+                hint = "Leave one out, or say again=True if both were measured."
+                return CampaignError(message, code="two_values", hint=hint, id=line.id, value=line.value)
         hint = f"Use correct() to {verb} the value, or again=True to add another measurement."
         return CampaignError(message, code=code, hint=hint, id=line.id, value=line.value)
 

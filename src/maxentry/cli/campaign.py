@@ -74,7 +74,9 @@ def new(
     if matrix.flags and not options.is_given(context, "kind"):
         given["kind"] = matrices.take_for_yes_no(source)
     values = matrix.columns() if matrix.rows else None
-    with Campaign.create(storage, name, row_labels, col_labels, values=values, who=who, **given) as campaign:
+    with output.show_warnings():
+        campaign = Campaign.create(storage, name, row_labels, col_labels, values=values, who=who, **given)
+    with campaign:
         settled, status = campaign.settings, campaign.status()
     (m1, m2), seed = settled.shape, settled.seed
     facts = {"campaign": name, "rows": m1, "cols": m2, "told": status.measurements}
@@ -87,8 +89,9 @@ def new(
     if as_json:
         return
     where = output.next_options(storage, name, several=len(Campaign.list(storage)) > 1)
-    if matrix.is_plain and open_scale and not matrix.flags:
-        _hint_scale(matrix.values, where)
+    plain = [reading.low for reading in matrix.readings if reading.is_value]
+    if plain and open_scale and not matrix.flags:
+        _hint_scale(plain, where)
     if status.available:
         n = min(24, max(m1, m2), status.available)
         output.say(f"Next: maxentry ask {n} -o plate.csv{where}", "dim")
@@ -173,7 +176,7 @@ def _add_command(side: Literal["rows", "cols"], help: str) -> None:
         if not labels:
             raise typer.BadParameter("expected at least one label, got none.")
         known = None if features is None else inputs.read_feature_table(features)
-        with open_campaign(storage, name) as campaign:
+        with open_campaign(storage, name) as campaign, output.show_warnings():
             extend = campaign.add_rows if side == "rows" else campaign.add_cols
             extend(labels, cost=cost, features=known, who=who)
             rows, cols = campaign.settings.shape

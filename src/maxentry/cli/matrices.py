@@ -27,6 +27,7 @@ from maxentry.errors import DataError
 from maxentry.labels import label_text
 from maxentry.readings import Reading, parse_line
 from maxentry.tables import Format, Table
+from maxentry.tables.doubts import doubt_table
 from maxentry.tables.layout import MOST_WORDS, find_long, is_word, is_yes_no, suggest_names
 
 if TYPE_CHECKING:
@@ -143,6 +144,13 @@ def read_matrix(
 ) -> Matrix:
     """Read all labels and measurements of a long or a wide table; sheets: whether --sheet names one of this file."""
     return parse_matrix(read_table(path, sheet=sheet, sheets=sheets), names, se, words)
+
+
+def warn_of_doubts(matrix: Matrix) -> None:
+    """Name labels that may not be meant."""
+    measured = {*matrix.rows}, {*matrix.cols}
+    if noted := doubt_table(matrix.row_labels, matrix.col_labels, measured):
+        warn(noted)
 
 
 def take_for_yes_no(path: str | None) -> str:
@@ -288,8 +296,8 @@ def _parse_wide(table: Table, words: Words | None) -> Matrix:
     if any(map(_is_fraction, col_labels)) and numerals not in (sorted(numerals), sorted(numerals)[::-1]):
         few = ", ".join(col_labels[:3])
         warn(
-            f"{table.source}: the names of its columns look like values ({few}, …). If its first line has values, put a "
-            "line of names before it."
+            f"{table.source}: the names of its columns look like values ({few}, …). If its first line has values, put "
+            "a line of names before it."
         )
     flags = _are_flags(table.columns[1:])
     words = YES_NO if flags and words is None else words

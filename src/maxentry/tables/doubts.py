@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Hashable, Sequence
+from typing import Any
+from warnings import warn
 
 from maxentry.wording import sentence, show
 
@@ -55,6 +57,9 @@ _FIRST_WORDS = {
 }
 _BETWEEN = re.compile(r"(?<=[^\W\d])[\s_-]+(?=\w)|(?<=\w)[\s_-]+(?=[^\W\d])")  # not between two digits
 _FOOTER_LINES = 3  # at the end of a table
+_FOOTER = re.compile(
+    r"(?i)[*†‡#].*|.*[:;=].*|(\S+\s+){3,}\S+|(notes?|source|legend|remarks?|quelle|stand|legende|anmerkung|hinweis)\b.*"
+)
 LEAST_WORD = 5  # letters of a word in which a slip is looked for
 MOST_LABELS = 20_000  # that are looked at
 MOST_NAMED = 3
@@ -79,7 +84,7 @@ def find_alike(labels: Sequence[Hashable], known: Sequence[Hashable] = ()) -> li
     first: dict[str, str] = {}
     for text in (x for x in known if isinstance(x, str)):
         first.setdefault(_fold(text), text)
-    pairs = {}
+    pairs: dict[tuple[str, str], None] = {}
     for text in texts:
         other = first.setdefault(_fold(text), text)
         if other.strip() != text.strip():
@@ -88,7 +93,7 @@ def find_alike(labels: Sequence[Hashable], known: Sequence[Hashable] = ()) -> li
         for short in map(first.get, map(_fold, _slips(long))):
             if short is not None and _fold(short) != _fold(long) and {short, long} & {*texts}:
                 pairs.setdefault((short, long))
-    return [*dict.fromkeys(tuple(sorted(pair)) for pair in pairs)]  # type: ignore[misc]
+    return [*dict.fromkeys((min(pair), max(pair)) for pair in pairs)]
 
 
 def _fold(text: str) -> str:
@@ -108,9 +113,9 @@ def _slips(text: str) -> list[str]:
 
 
 def find_footers(labels: Sequence[Hashable], measured: Collection[Hashable]) -> list[Hashable]:
-    """Find the last labels without a measurement, where all that stand before them have one."""
-    n = next((k for k, label in enumerate(reversed(labels)) if label in measured), 0)
-    return [*labels[-n:]] if 0 < n <= _FOOTER_LINES and {*labels[:-n]} <= {*measured} else []
+    """Find labels of the last lines that read like a remark, and have no measurement."""
+    last = [x for x in labels[-_FOOTER_LINES:] if x not in measured]
+    return [x for x in last if isinstance(x, str) and _FOOTER.fullmatch(x.strip())]
 
 
 def doubt_labels(
@@ -129,11 +134,10 @@ def doubt_labels(
     if totals:
         which, they = _name(side, [*map(show, totals)]), "it counts" if len(totals) == 1 else "they count"
         notes.append(f"{which}: named like a sum or mean of others, but {they} like any other {side}.")
-    footers = [x for x in find_footers(labels, measured) if x not in totals] if measured else []
-    if footers and side == "row":
-        has, it = ("has", "it is") if len(footers) == 1 else ("have", "they are")
+    if measured and (footers := [x for x in find_footers(labels, measured) if x not in totals]):
+        counts = "counts" if len(footers) == 1 else "count"
         notes.append(
-            f"{_name(side, [*map(show, footers)])}: the last, and {has} no value. If {it} a footer, leave it out."
+            f"{_name(side, [*map(show, footers)])}: without a value, like a footer, but {counts} as a {side}."
         )
     if alike := find_alike(labels, known):
         which = _name(side, [f"{show(a)} and {show(b)}" for a, b in alike], 2)
@@ -162,3 +166,20 @@ def doubt_table(
     known = measured or (None, None)
     notes = [*doubt_labels("row", rows, known[0]), *doubt_labels("column", cols, known[1])]
     return "\n".join([*map(sentence, notes), advice]) if notes else ""
+
+
+def warn_of_labels(observations: Any) -> None:
+    """Warn of labels of observations that may not be meant."""
+    axes, counts = (
+        (observations.row_axis, observations.col_axis),
+        (observations.row_counts, observations.col_counts),
+    )
+    if max(axis.size for axis in axes) > MOST_LABELS or not any(axis.labels for axis in axes):
+        return
+    labels = [axis.labels or () for axis in axes]
+    rows, cols = (
+        {x for x, n in zip(side, times, strict=False) if n}
+        for side, times in zip(labels, counts, strict=True)
+    )
+    if noted := doubt_table(labels[0], labels[1], (rows, cols), f"{LEAVE_OUT} or the frame."):
+        warn(noted, stacklevel=3)
