@@ -128,7 +128,7 @@ def _frame_columns(frame: Any) -> dict[Any, list[Any]]:
 
 _SEPARATOR_LINE = re.compile(r'"?sep=([,;\t|])\1*"?', re.IGNORECASE)
 _COMMA_NUMBER = re.compile(r"\s*[<>≤≥=]*\s*[+-]?\d*,\d+\s*")
-_DECIMAL_COMMA: dict[str, DecimalComma] = {";": "always", "\t": "unambiguous"}
+_DECIMAL_COMMA: dict[str, DecimalComma] = {";": "always"}
 
 
 def _from_text(text: str, source: str, separator: str | None) -> Table:
@@ -158,7 +158,7 @@ def _from_text(text: str, source: str, separator: str | None) -> Table:
     body = [_fit_width(line, len(names), _place(source, number)) for number, line in lines[1:]]
     columns = [[line[j] for line in body] for j in range(len(names))]
     numbers = [number for number, _ in lines[1:]]
-    decimal_comma = _DECIMAL_COMMA.get(found, "never")
+    decimal_comma = _DECIMAL_COMMA.get(found, "unambiguous")
     if decimal_comma == "always" and any(map(_has_decimal_comma, columns)):
         decimal_comma = "only"
     return Table(names, columns, source, numbers, decimal_comma, title=" ".join(title))
@@ -226,9 +226,11 @@ def _place(source: str, line: int) -> str:
 
 def _fit_width(line: list[str], width: int, where: str) -> list[str | None]:
     if any(cell.strip() for cell in line[width:]):
-        bracket = any(cell.strip().startswith("[") for cell in line)
-        hint = " A range like [0.5, 0.7] needs quotes around it here; or write 0.5..0.7." if bracket else ""
-        hint = hint or " If there is a title above the names of the columns, delete it."
+        hint = " If there is a title above the names of the columns, delete it."
+        if any(cell.strip().startswith("[") for cell in line):
+            hint = " A range like [0.5, 0.7] needs quotes around it here; or write 0.5..0.7."
+        elif len(line) - 1 == 2 * (width - 1) and all(cell.strip().isdigit() for cell in line[2:]):
+            hint = " If its numbers have decimal commas, separate its cells by semicolons, or write decimal points."
         raise DataError(f"{where}: expected {width} cells, got {len(line)}.{hint}")
     cells = [cell if cell.strip() else None for cell in line[:width]]
     return cells + [None] * (width - len(cells))
