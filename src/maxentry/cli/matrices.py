@@ -349,13 +349,13 @@ def _hint_names(table: Table) -> str:
     found, others = suggest_names(table.names, table.columns)
     if not found and (len(table.names) < 3 or not all(map(is_word, table.columns[1]))):
         return ""
-    names, long = (
-        ",".join(map(str, found or table.names[:3])),
-        "If this is a long table (one measurement per line)",
-    )
+    row, col, value = map(str, found or table.names[:3])
+    if _is_numeral(value) and not YEAR.fullmatch(value):
+        return NO_NAMES
+    names = f"{row},{col},{value}"
     wanted = names if len(names) < LONGEST_HINT and " " not in names else "ROW,COL,VALUE"
     either = f" (or {', '.join(map(str, others[:3]))} as the last)" if others else ""
-    return f" {long}, pass --names {wanted}{either}."
+    return f" If this is a long table (one measurement per line), pass --names {wanted}{either}."
 
 
 def _is_fraction(label: str) -> bool:
