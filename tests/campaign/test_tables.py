@@ -150,7 +150,7 @@ def test_asked_and_unasked_measurements_may_be_in_one_table(asked: Campaign) -> 
         ("sep=;\n", DataError, "a line of names"),
         ('id,value\n1,"3\n', DataError, "line 2: not valid CSV"),
         ("id,note,value\n1,\"at 5 o'clock,3\n2,,4\n", DataError, "line 3: not valid CSV"),
-        ('id,value\n1,"1,5"\n', DataError, "line 2, column value: '1,5' is not a number"),
+        ('id,value\n1,"1,234"\n', DataError, "line 2, column value: '1,234' may mean 1234 or 1.234"),
         (
             "id\tvalue\n1\t1,234\n",
             DataError,
