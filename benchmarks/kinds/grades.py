@@ -17,6 +17,7 @@ SEEDS = int(os.environ.get("KINDS_SEEDS", "3"))
 GRADES = np.arange(1, 6)
 Part = tuple[np.ndarray, np.ndarray]  # positions of training and of test
 RANK = 10
+BY_USER = "grades, noise by user"
 
 
 def grades(quick: bool) -> list[Line]:
@@ -49,15 +50,18 @@ def _lines(
     if not seeds:
         return []
     means = {method: np.mean(scores, axis=0) for method, scores in found.items()}
-    gaussian, ours = means["Gaussian"], means["grades"]
     text = ", ".join(f"{method} {a:.4f}, {b:.4f}, {c:.3f}" for method, (a, b, c) in means.items())
-    text += f"; RMSE and log loss over Gaussian's {ours[0] / gaussian[0]:.4f} and {ours[1] / gaussian[1]:.4f}"
-    if len(seeds) > 2:
-        losses = np.array([np.array(found[method])[:, 1] for method in ("grades", "Gaussian", "myFM")]).T
-        text += f" ± {jackknife(_saving, losses):.4f}, log loss less than myFM's {_less(losses)}"
     asked = "<= 1 and <= 0.985 of Gaussian's; log loss below myFM's"
-    what = f"{name}, {len(seeds)} seed{'s' * (len(seeds) > 1)}: RMSE, log loss, calibration of 4 or 5"
-    return [Line(what, text, asked)]
+    name = f"{name}, {len(seeds)} seed{'s' * (len(seeds) > 1)}"
+    lines = [Line(f"{name}: RMSE, log loss, calibration of 4 or 5", text)]
+    for ours in ("grades", BY_USER):
+        rmse, loss = means[ours][:2] / means["Gaussian"][:2]
+        text = f"{rmse:.4f} and {loss:.4f}"
+        if len(seeds) > 2 and "myFM" in found:
+            losses = np.array([np.array(found[method])[:, 1] for method in (ours, "Gaussian", "myFM")]).T
+            text += f" ± {jackknife(_saving, losses):.4f}, log loss less than myFM's {_less(losses)}"
+        lines.append(Line(f"{name}: RMSE and log loss over Gaussian's, {ours}", text, asked))
+    return lines
 
 
 def _saving(losses: np.ndarray) -> float:
@@ -92,8 +96,11 @@ def _compare(
     options = {"shape": shape, "seed": seed, "threads": 1, "progress": False}
     plain = maxentry.complete(known, RANK, **options)
     found = {"Gaussian": _scores(_rounded(plain, *at), y, plain.belief.mean_at(*at))}
-    ours = maxentry.complete(known, RANK, kind="grades", levels=GRADES.tolist(), **options)
-    found["grades"] = _scores(ours.probabilities(*at).T, y)
+    for name, noise in (("grades", "gaussian"), (BY_USER, "rows")):
+        ours = maxentry.complete(known, RANK, kind="grades", levels=GRADES.tolist(), noise=noise, **options)
+        found[name] = _scores(ours.probabilities(*at).T, y)
+    plain = maxentry.complete(known, RANK, noise="rows", **options)
+    found["Gaussian, noise by user"] = _scores(_rounded(plain, *at), y, plain.belief.mean_at(*at))
     if not quick:
         found["myFM"] = _scores(myfm_probabilities("grades", triples, train, test, RANK, seed), y)
     return found
@@ -113,7 +120,7 @@ def _rounded(p: maxentry.Posterior, rows: np.ndarray, cols: np.ndarray) -> np.nd
     eta = np.sqrt(p.belief.noise_var)[:, None]
     for first in range(0, rows.size, 5000):
         part = slice(first, first + 5000)
-        x = p.belief.at(rows[part], cols[part])
-        cumulative = np.array([ndtr((edge - x) / eta).mean(0) for edge in edges])
+        x, sd = p.belief.at(rows[part], cols[part]), eta * p.noise_law.spread_at(rows[part], cols[part])
+        cumulative = np.array([ndtr((edge - x) / sd).mean(0) for edge in edges])
         probabilities[part] = np.diff(cumulative, axis=0).T
     return probabilities

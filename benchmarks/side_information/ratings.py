@@ -69,6 +69,9 @@ def myfm(split: Split, observed: bool) -> list[float]:
 WAYS: dict[str, Any] = {
     "ours, observed": lambda split: ours(split, **BOTH),
     "ours, observed, as grades": lambda split: ours(split, kind="grades", **BOTH),
+    "ours, observed, as grades, noise by user": lambda split: ours(
+        split, kind="grades", noise="rows", **BOTH
+    ),
     "ours, plain": ours,
     "myFM, observed": lambda split: myfm(split, True),
     "myFM, plain": lambda split: myfm(split, False),
@@ -115,7 +118,8 @@ def ratings_1m(quick: bool) -> list[Line]:
 
 def grades(quick: bool) -> list[Line]:
     """The ratings of u1 as grades in order."""
-    return compare("u1", "", {"ours, observed, as grades": 3}, quick)
+    ways = "ours, observed, as grades", "ours, observed, as grades, noise by user"
+    return compare("u1", "", dict.fromkeys(ways, 3), quick)
 
 
 CHECKS = {"u1": u1, "80 to 20": ratings_100k, "1M": ratings_1m, "u1 as grades": grades}

@@ -92,9 +92,9 @@ class Entries(NamedTuple):
 class Information(NamedTuple):
     """What is seen of a measurement z = x + noise: the cell between cuts that it lies in and, in one cell, z itself.
 
-    With limits the cell between them is seen; yes or no are two cells, grades K. Or z is seen everywhere, and rows or
-    columns have a noise of their own. The noise, its law and the cuts are the means over the draws: what a measurement
-    tells of these is not counted.
+    With limits the cell between them is seen; yes or no are two cells, grades K. Without cuts z is seen everywhere, and
+    rows or columns have a noise of their own, as they may with grades. The noise, its law and the cuts are the means
+    over the draws: what a measurement tells of these is not counted.
     """
 
     cuts: Array  # (1, K - 1), or (m, K - 1) where rows or columns differ
@@ -165,6 +165,8 @@ class Belief:
     def share_at(self, rows: Positions, cols: Positions) -> Array:
         """Return the noise variance over the working noise of each entry, (n,): at most 1, and 1 for plain values.
 
+        Where rows or columns have a noise of their own, it is theirs that the working noise is at least.
+
         A value with noise w tells 1/2 log(1 + v/w) nats of an entry of variance v. What a measurement tells is the
         mutual information of what is seen and the draws: of its cell, H(mean p) - mean H(p) for the probabilities p
         of the cells; and of its value if that is seen. For draws that differ little, w is 1 / Fisher's information.
@@ -180,17 +182,20 @@ class Belief:
         shape, known, S = np.broadcast_shapes(i.shape, j.shape), self.information, self.n_draws
         if known is None:
             return np.ones(shape)
-        if known.lines is not None:
-            return np.ascontiguousarray(np.broadcast_to(known.lines[i if known.by_row else j], shape))
+        lines = None if known.lines is None else known.lines[i if known.by_row else j]
+        if lines is not None and not known.cuts.size:
+            return np.ascontiguousarray(np.broadcast_to(lines, shape))
         from maxentry.kernels.variances import add_cells
 
-        eta2 = float(np.mean(self.noise_var))
-        root, own = 1 / float(np.sqrt(eta2)), len(known.cuts) > 1
+        eta2, cuts, unit = float(np.mean(self.noise_var)), known.cuts, np.ones(1)
+        if known.lines is not None and lines is not None:  # in units in which all have the same noise
+            cuts, unit = cuts * np.sqrt(known.lines)[:, None], np.sqrt(np.broadcast_to(lines, shape).ravel())
+        root, own = 1 / float(np.sqrt(eta2)), len(cuts) > 1
         line = np.broadcast_to((i if known.by_row else j) if own else np.int64(0), shape)
-        line, origin = np.ascontiguousarray(line).ravel(), draw(0).ravel()
-        sums, p = np.zeros((origin.size, 7)), np.zeros((origin.size, known.cuts.shape[1] + 1))
+        line, origin = np.ascontiguousarray(line).ravel(), draw(0).ravel() * unit
+        sums, p = np.zeros((origin.size, 7)), np.zeros((origin.size, cuts.shape[1] + 1))
         for s in range(S):
-            add_cells(draw(s).ravel(), origin, line, root, *known[:4], p, sums)
+            add_cells(draw(s).ravel() * unit, origin, line, root, cuts, *known[1:4], p, sums)
         p, sums = p / S, sums / S
         told = sums[:, 0] - (p * np.log(np.maximum(p, LEAST_SHARE))).sum(1)  # nats
         if known.seen >= 0:
@@ -198,7 +203,7 @@ class Belief:
             v = np.maximum(sums[:, 5] / weight - (sums[:, 4] / weight) ** 2, 0.0)
             told += sums[:, 3] * 0.5 * np.log1p(v * np.clip(sums[:, 6] / weight, 0.0, 1.0) / eta2)
         v = np.maximum(sums[:, 2] - sums[:, 1] ** 2, LEAST_SHARE * eta2)
-        share: Array = np.clip(eta2 * np.expm1(2 * told) / v, LEAST_SHARE, 1.0)
+        share: Array = np.clip(eta2 * np.expm1(2 * told) / v, LEAST_SHARE, 1.0) * unit**2
         return share.reshape(shape)
 
     def row_alone(self, i: int) -> Belief:

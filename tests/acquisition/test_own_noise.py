@@ -23,6 +23,7 @@ KINDS = {
     "a ceiling, student": Likelihood(noise="student", limits=(None, 0.6)),
     "two limits": Likelihood(limits=(-1.5, 2.0)),
     "columns": Likelihood(noise="columns"),
+    "grades, columns": Likelihood(kind="grades", noise="columns", levels=(1, 2, 3, 4)),
 }
 
 
@@ -34,8 +35,8 @@ def told_in_part(b: Belief, kind: str) -> tuple[Belief, Likelihood, NoiseLaw]:
     law = NoiseLaw(
         b.noise_var,
         np.where(np.arange(S) % 2, 3.0, 8.0) if likelihood.noise == "student" else None,
-        cuts if kind == "grades" else None,
-        np.exp(0.5 * rng.normal(size=(S, b.shape[1]))) if kind == "columns" else None,
+        cuts if likelihood.kind == "grades" else None,
+        np.exp(0.5 * rng.normal(size=(S, b.shape[1]))) if likelihood.noise == "columns" else None,
     )
     ends = None if likelihood.limits is None else tuple(np.full(1, end) for end in likelihood.limits)
     parts = b.left, b.right, b.row, b.col, b.mu, b.noise_var
@@ -45,15 +46,18 @@ def told_in_part(b: Belief, kind: str) -> tuple[Belief, Likelihood, NoiseLaw]:
 def slow_noise(b: Belief, likelihood: Likelihood, law: NoiseLaw) -> np.ndarray:
     """The working noise of every entry, by the slow twin."""
     i, j = np.indices(b.shape).reshape(2, -1)
+    eta2 = np.full(i.size, np.mean(b.noise_var))
     if law.spread is not None:
-        return np.mean(b.noise_var) / (1 / law.spread[:, j] ** 2).mean(0)
+        eta2 /= (1 / law.spread[:, j] ** 2).mean(0)
+    if likelihood.noise == "columns" and not likelihood.discrete:
+        return eta2
     x, cuts, seen = b.at(i, j), (0.0,), None
     if law.cuts is not None:
         cuts = law.cuts.mean(0)
     elif likelihood.limits is not None:
         cuts, seen = likelihood.limits, 1
     nu = None if law.nu is None else np.median(law.nu)
-    return np.array([slow.noise_of(x[:, n], np.mean(b.noise_var), cuts, seen, nu) for n in range(i.size)])
+    return np.array([slow.noise_of(x[:, n], eta2[n], cuts, seen, nu) for n in range(i.size)])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,7 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from tests.posterior.test_gibbs_geweke import FAIL, PASS, PRIORS, Case, largest_change, stacked, statistics
+from tests.posterior.test_gibbs_geweke import (  # noqa: F401
+    FAIL,
+    PASS,
+    PRIORS,
+    Case,
+    largest_change,
+    stacked,
+    statistics,
+    unlike_noises,
+)
 from tests.reference import gibbs_slow as slow
 from tests.reference import latent_slow
 from tests.reference.chains import z_between
@@ -30,6 +39,7 @@ MISTAKES = {
     "beta forgotten": "latent values are not tempered",
     "cuts at halves": "the cuts between grades stay halfway",
     "errors forgotten": "measurements weigh the same, whatever their standard errors",
+    "lines forgotten": "latent values are drawn with one noise for all rows",
 }
 
 
@@ -42,7 +52,7 @@ class Kind(NamedTuple):
     @property
     def likelihood(self):
         if self.kind == "grades":
-            return Likelihood("grades", levels=(1, 2, 3, 4, 5))
+            return Likelihood("grades", self.case.noise, levels=(1, 2, 3, 4, 5))
         if self.kind == "yes/no":
             return Likelihood("yes/no")
         return Likelihood(noise=self.case.noise)
@@ -98,11 +108,12 @@ def slow_sweep(s, cuts, i, j, said, kind, rng, mistakes):
         edges, k = np.concatenate([[-INF], cuts, [INF]]), values.astype(int)
         low, high = edges[k - 1], edges[k]
     beta = 1.0 if "beta forgotten" in mistakes else kind.case.beta
-    sd = np.sqrt(1.0 if "scale forgotten" in mistakes else s.eta2 / beta)
+    weights = np.ones(i.size) if "lines forgotten" in mistakes else s.w
+    sd = np.sqrt((1.0 if "scale forgotten" in mistakes else s.eta2 / beta) / weights)
     sd = 0.5 * sd if "half the noise" in mistakes else sd
     z, mean = values.copy(), slow.mean_of(s, i, j)
     for n in np.flatnonzero(low < high):
-        z[n] = latent_slow.draw(mean[n], sd, low[n], high[n], rng)
+        z[n] = latent_slow.draw(mean[n], sd[n], low[n], high[n], rng)
     if "limits as values" in mistakes:
         z = values
     if cuts.size and "cuts at halves" not in mistakes:
@@ -132,7 +143,8 @@ class CompiledLatent(Compiled):
 
     def start(self, state, cuts):
         factored, self.nu = self.factored(state), state.nu
-        self.state = factored._replace(scalars=np.append(factored.scalars, cuts[1:-1]))
+        lines = np.ones(self.kind.likelihood.count_weights(self.model.shape))
+        self.state = factored._replace(scalars=np.concatenate([factored.scalars, cuts[1:-1], lines]))
 
     def sweep(self, z, said, times=2):
         values, low, high = said
@@ -149,10 +161,12 @@ class CompiledLatent(Compiled):
         self.state = self.state._replace(latent=latent)
         for _ in range(times):
             state = self(self.data.by_row.values)
+        if lines := self.kind.likelihood.count_weights(self.model.shape):  # they are kept as they are used
+            assert np.array_equal(self.state.scalars[-lines:][i], state.w)
         return state._replace(nu=self.nu if self.model.nu_grid is None else state.nu), self.cuts()
 
     def cuts(self):
-        inner = self.state.scalars[kernel.N_SCALARS :]
+        inner = self.state.scalars[kernel.N_SCALARS :][: self.kind.likelihood.n_cuts]
         return np.concatenate([[1.5], inner, [4.5]]) if inner.size else np.empty(0)
 
 
@@ -218,9 +232,10 @@ KINDS = {
     "signs, no effects": Kind(Case((5, 4), 2), "signs"),
     "yes/no": Kind(Case((5, 4), 1, effects=True, replicates=2), "yes/no"),
     "grades": Kind(Case((5, 4), 1, effects=True), "grades"),
+    "grades, rows": Kind(Case((5, 4), 1, effects=True, noise="rows", replicates=2), "grades"),
     "standard errors": Kind(Case((5, 4), 1, effects=True, replicates=2), "errors"),
 }
-QUICK = ("limits", "yes/no", "grades", "standard errors")
+QUICK = ("limits", "yes/no", "grades", "grades, rows", "standard errors")
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -247,6 +262,7 @@ CONTROLS = [
     ("cuts at halves", "grades", 500),
     ("beta forgotten", "signs, tempered", 3_000),
     ("errors forgotten", "standard errors", 1_000),
+    ("lines forgotten", "grades, rows", 2_000),
 ]
 
 
@@ -274,6 +290,6 @@ def test_negative_control_a_planted_mistake_changes_the_joint_law(mistake, name,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["limits", "signs, tempered", "yes/no", "grades"])
+@pytest.mark.parametrize("name", ["limits", "signs, tempered", "yes/no", "grades", "grades, rows"])
 def test_the_slow_twin_without_the_mistake_leaves_the_joint_law_as_it_is(name):
     assert start_test(KINDS[name], 4_000, 3, seed=4, mistakes=()) < PASS

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from tests.posterior.test_gibbs_geweke import PRIORS, Case
+from tests.posterior.test_gibbs_geweke import PRIORS, Case, unlike_noises  # noqa: F401
 from tests.reference import gibbs_slow as slow
 from tests.reference.gibbs_slow import State
 from tests.reference.laws import ACCEPT, REJECT, ks
@@ -34,9 +34,17 @@ class Kind(NamedTuple):
 
     @property
     def likelihood(self):
-        if self.name == "grades":
-            return Likelihood("grades", levels=(1, 2, 3, 4, 5))
+        if self.graded:
+            return Likelihood("grades", self.noise, levels=(1, 2, 3, 4, 5))
         return Likelihood("yes/no") if self.name == "yes/no" else Likelihood()
+
+    @property
+    def graded(self):
+        return self.name.startswith("grades")
+
+    @property
+    def noise(self):
+        return "rows" if self.name == "grades, noise by row" else "gaussian"
 
     @property
     def priors(self):
@@ -46,13 +54,15 @@ class Kind(NamedTuple):
     @property
     def shift(self):
         """Grades 1 to 5 lie around 3: tables of one grade alone say little, and mix slowly."""
-        return 3.0 if self.name == "grades" else 0.0
+        return 3.0 if self.graded else 0.0
 
     def first_cuts(self, rng):
-        return np.sort(rng.uniform(1.5, 4.5, 2)) if self.name == "grades" else np.empty(0)
+        return np.sort(rng.uniform(1.5, 4.5, 2)) if self.graded else np.empty(0)
 
     def measure(self, state, i, j, rng):
-        sd = np.sqrt(state.eta2 + (ERRORS[: i.size] ** 2 if self.name == "standard errors" else 0.0))
+        sd = np.sqrt(
+            state.eta2 / state.w + (ERRORS[: i.size] ** 2 if self.name == "standard errors" else 0.0)
+        )
         return self.shift + slow.mean_of(state, i, j) + sd * rng.standard_normal(i.size)
 
     def tell(self, z, cuts, i, j):
@@ -66,7 +76,7 @@ class Kind(NamedTuple):
         elif self.name == "yes/no":
             yes = z > (1.0 if self.mistake == "yes above one" else 0.0)
             low, high, values = np.where(yes, 0, -INF), np.where(yes, INF, 0), np.where(yes, 1.0, -1.0)
-        elif self.name == "grades":
+        elif self.graded:
             values = 1.0 + (z[:, None] > np.array([1.5, *cuts, 4.5])).sum(axis=1)
             low, high = values - 0.5, values + 0.5  # the sampler has ends of its own, which the cuts move
         else:
@@ -97,8 +107,9 @@ def posterior_draws(kind, told, rng):
     entry = np.einsum("sir,sjr->sij", buffers.left, buffers.right)
     entry += buffers.row[:, :, None] + buffers.col[:, None] + buffers.scalars[:, kernel.MU, None, None]
     chosen = buffers.scalars[:, [kernel.SIGMA2, kernel.TAU2_ROW, kernel.TAU2_COL, kernel.ETA2]]
-    cuts = buffers.scalars[:, kernel.N_SCALARS :]
-    return np.column_stack([entry[:, 0, 0], entry[:, 1, 2], entry.mean(axis=(1, 2)), chosen, cuts])
+    cuts = buffers.scalars[:, kernel.N_SCALARS :][:, : kind.likelihood.n_cuts]
+    weight = buffers.scalars[:, [-m1]] if kind.noise == "rows" else np.empty((DRAWS, 0))
+    return np.column_stack([entry[:, 0, 0], entry[:, 1, 2], entry.mean(axis=(1, 2)), chosen, cuts, weight])
 
 
 def ranks(kind, seed):
@@ -106,14 +117,23 @@ def ranks(kind, seed):
     rng = np.random.default_rng(seed)
     m1, m2 = SHAPE
     i, j = np.divmod(np.sort(np.tile(np.arange(m1 * m2), 2)), m2)
-    model = Case(SHAPE, RANK, effects=True).model()._replace(priors=kind.priors)
+    model = Case(SHAPE, RANK, effects=True, noise=kind.noise).model()._replace(priors=kind.priors)
     found = []
     for _ in range(TABLES):
         s = State(*(field[0] for field in slow.prior_draws(1, model, i, j, rng)))
         cuts = kind.first_cuts(rng)
         entry = slow.mean_of(s, *np.divmod(np.arange(m1 * m2), m2)).reshape(SHAPE)
         scales = [s.sigma2, s.tau2_row, s.tau2_col, s.eta2]
-        truth = np.array([entry[0, 0], entry[1, 2], entry.mean(), *scales, *(cuts - kind.shift)])
+        truth = np.array(
+            [
+                entry[0, 0],
+                entry[1, 2],
+                entry.mean(),
+                *scales,
+                *(cuts - kind.shift),
+                *s.w[: kind.noise == "rows"],
+            ]
+        )
         told = kind.tell(kind.measure(s, i, j, rng), cuts, i, j)
         draws = posterior_draws(kind, told, rng)
         found.append(((draws < truth).sum(axis=0) + rng.random(truth.size)) / (DRAWS + 1))
@@ -126,12 +146,13 @@ def smallest(u, kind):
     return min(p) * len(p)
 
 
-KINDS = ("limits", "ranges", "yes/no", "grades", "standard errors")
+KINDS = ("limits", "ranges", "yes/no", "grades", "grades, noise by row", "standard errors")
 CONTROLS = {
     "limits": "limits as values",
     "ranges": "limits as values",
     "yes/no": "yes above one",
     "grades": "cuts at halves",
+    "grades, noise by row": "cuts at halves",
     "standard errors": "errors forgotten",
 }
 

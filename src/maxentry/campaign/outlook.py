@@ -106,7 +106,7 @@ def _reading(posterior: Posterior) -> tuple[Reading | None, Entries | None]:
         return None, None
 
     def read(entries: Entries) -> tuple[Array, Array]:
-        x, law = posterior.belief.at(*entries), posterior.noise_law
+        x, law = posterior.belief.at(*entries), posterior.noise_law.at(*entries)
         return posterior.likelihood.answers(x, law), posterior.likelihood.reading_variance(x, law)
 
     m1, m2 = posterior.shape

@@ -377,9 +377,11 @@ def update_weights(
 def update_line_weights(
     indptr: Array, index: Array, values: Array, source: Array, left: Array, right: Array, R: int,
     offset_row: Array, offset_col: Array, mu: float, eta2: float, by_row: bool,
-    w_row: Array, w_col: Array, nu_grid: Array, rng: np.random.Generator,
+    w_row: Array, w_col: Array, nu_grid: Array, scalars: Array, rng: np.random.Generator,
 ) -> float:  # fmt: skip
     """Draw nu on its grid with the weights integrated out, then a weight for each column (or row); return nu.
+
+    The weights are the last of the scalars where these have places for them.
 
     With n residuals e of a line and q = sum e^2/eta2, w ~ Gamma((nu + n)/2, rate (nu + q)/2), and
 
@@ -405,6 +407,8 @@ def update_line_weights(
     nu = draw_from_grid(nu_grid, logp, rng)
     for line in range(m):
         q[line] = rng.standard_gamma(0.5 * (nu + n[line])) / (0.5 * (nu + q[line]))
+    if scalars.size >= N_SCALARS + m:
+        scalars[scalars.size - m :] = q
     for j in range(right.shape[0]):
         for k in range(indptr[j], indptr[j + 1]):
             w_col[k] = q[index[k]] if by_row else q[j]
@@ -469,7 +473,7 @@ def finish_sweep(
             scalars[NU] = update_line_weights(
                 right.indptr, right.positions, right.values, source, left.factors, right.factors, R, left.effect,
                 right.effect, scalars[MU], scalars[ETA2], scratch.state[LINES] == BY_ROW, left.weights, right.weights,
-                nu_grid, rng,
+                nu_grid, scalars, rng,
             )  # fmt: skip
     elif right.weights.size > 0 and nu_grid.size > 0:
         scalars[NU] = update_weights(

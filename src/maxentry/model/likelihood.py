@@ -120,14 +120,15 @@ class NoiseLaw(NamedTuple):
         block = isinstance(rows, slice)
         if self.spread is None:
             return np.ones((1,) * (2 + block))
-        spread = self.spread[:, rows if self.by_row else cols]
-        return spread if not block else spread[:, :, None] if self.by_row else spread[:, None, :]
+        spread = self.spread[..., rows if self.by_row else cols]
+        return spread if not block else spread[..., None] if self.by_row else spread[..., None, :]
 
     def at(self, rows: Any, cols: Any) -> NoiseLaw:
         """Return the law of the noise of these entries; var is (S, n) where columns or rows have their own."""
         if self.spread is None:
             return self
-        return self._replace(var=self.var[:, None] * self.spread_at(rows, cols) ** 2, spread=None)
+        spread = self.spread_at(rows, cols)
+        return self._replace(var=beside(self.var, spread) * spread**2, spread=None)
 
     def stratified(self) -> Floats:
         """Return `COPIES` noise values for each draw, (COPIES, S), evenly spread over the law.
@@ -180,7 +181,7 @@ class NoiseLaw(NamedTuple):
 
 def beside(numbers: Any, x: Any) -> Any:
     """Return one number a draw, (S,), in a shape that goes with arrays (S, ...); one a draw and entry as they are."""
-    alike = numbers.ndim == 0 or numbers.shape == x.shape
+    alike = numbers.ndim in (0, x.ndim)
     return numbers if alike else numbers.reshape(-1, *(1,) * (x.ndim - 1))
 
 
@@ -189,7 +190,7 @@ class Likelihood:
     """What a measurement says of its entry.
 
     kind: "numbers", "yes/no" (told as 1 and 0) or "grades"
-    noise: "gaussian", "student", "columns" or "rows" (the last three of numbers only)
+    noise: "gaussian", "student" (of numbers only), "columns" or "rows" (not of yes and no, which have no scale)
     levels: the grades in their order; numbers are told as they are, names as 1, 2, ..., K
     limits: the ends of the scale (numbers only): a value at or beyond an end says no more than that
     noise_sd: the known sd of a measurement around its entry, on the scale of the transform (Gaussian noise only)
@@ -219,10 +220,14 @@ class Likelihood:
                 f"kind must be {', '.join(map(repr, KIND_NAMES[:-1]))} or {KIND_NAMES[-1]!r}, got {show(self.kind)}"
             )
         check_noise(self.noise)
-        if self.kind != "numbers" and (self.noise != "gaussian" or self.limits is not None):
-            got = f"noise={self.noise!r}" if self.noise != "gaussian" else f"limits={show(self.limits)}"
+        by_line = self.noise in ("columns", "rows")
+        wrong = f"noise={self.noise!r}" if self.noise != "gaussian" else f"limits={show(self.limits)}"
+        if self.kind == "grades" and by_line:
+            wrong = f"limits={show(self.limits)}"
+        if self.kind != "numbers" and wrong != "limits=None":
+            kinds = "'numbers' or 'grades'" if wrong.startswith("noise") and by_line else "'numbers'"
             raise ParameterError(
-                f"{got.partition('=')[0]} is for kind='numbers', got {got} with kind={self.kind!r}"
+                f"{wrong.partition('=')[0]} is for kind={kinds}, got {wrong} with kind={self.kind!r}"
             )
         if (self.kind == "grades") != bool(self.levels):
             raise ParameterError(
@@ -230,7 +235,7 @@ class Likelihood:
             )
         object.__setattr__(self, "levels", _check_levels(self.levels))
         object.__setattr__(self, "limits", _check_limits(self.limits))
-        if self.noise in ("columns", "rows") and self.limits is not None:
+        if by_line and self.limits is not None:
             raise ParameterError(
                 f"limits are for noise='gaussian' or 'student', got {show(self.limits)} with noise={self.noise!r}"
             )
@@ -245,7 +250,7 @@ class Likelihood:
             )
         object.__setattr__(self, "weighted", self.noise != "gaussian")
         object.__setattr__(self, "split", self.noise_sd is not None or self.replicates)
-        object.__setattr__(self, "by_line", self.noise in ("columns", "rows"))
+        object.__setattr__(self, "by_line", by_line)
         object.__setattr__(self, "discrete", self.kind != "numbers")
         object.__setattr__(self, "n_cuts", max(0, len(self.levels) - 3))
 
@@ -267,6 +272,10 @@ class Likelihood:
             said = likelihood.statements(observations)
             likelihood = replace(likelihood, replicates=said.repeated)
         return likelihood
+
+    def count_weights(self, shape: tuple[int, int]) -> int:
+        """Return how many weights of lines are kept in draws: where values are latent, nobody can draw them later."""
+        return shape[int(self.noise == "columns")] if self.by_line and self.discrete else 0
 
     def same_kind(self, other: Likelihood) -> bool:
         """Whether measurements say the same of their entries, whatever the law of the noise."""
@@ -472,14 +481,15 @@ class Likelihood:
         from maxentry.belief import Information
 
         none = np.empty((0, 0))
-        if law.spread is not None:
-            return Information(none, none, none, 0, law.by_row, (1 / law.spread**2).mean(0))
+        lines = None if law.spread is None else (1 / law.spread**2).mean(0)
+        if lines is not None and not self.discrete:
+            return Information(none, none, none, 0, law.by_row, lines)
         if self.kind == "numbers" and ends is None:
             return None
         tables = cut_tables(None if law.nu is None else float(np.median(law.nu)))
         if ends is None:
             cuts = np.zeros((1, 1)) if law.cuts is None else law.cuts.mean(0)[None]
-            return Information(cuts, *tables, -1)
+            return Information(cuts, *tables, -1, law.by_row, lines)
         finite = [end for end in ends if np.isfinite(end).any()]
         return Information(np.stack(finite, axis=-1), *tables, int(finite[0] is ends[0]), by_row)
 

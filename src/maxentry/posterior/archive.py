@@ -321,7 +321,8 @@ def _restore_chain(
     state = GibbsState(**parts, latent=arrays[f"chain{k}_latent"] if limited else np.empty(0))
     (m1, m2), law = observations.shape, fit.likelihood
     columns, weights = rank + 2 * fit.effects, observations.n if law.weighted else 0
-    shapes = ((m1, columns), (m2, columns), (SCALARS + law.n_cuts,), (weights,), (limited,))
+    scalars = SCALARS + law.n_cuts + (law.count_weights((m1, m2)) if law.by_line else 0)
+    shapes = ((m1, columns), (m2, columns), (scalars,), (weights,), (limited,))
     for array, shape in zip(state, shapes, strict=True):
         _check_floats(array, shape)
     if not (state.scalars[1:3] > 0).all() or not (state.weights > 0).all():
@@ -338,7 +339,8 @@ def _check_draws(
         raise DataError("expected draws of at least one chain, got none")
     (m1, m2), R, each = shape, max(chain.rank for chain in chains), (len(chains), draws.mu.shape[1])
     shapes = {"left": (m1, R), "right": (m2, R), "row": (m1,), "col": (m2,)}
-    shapes |= {"cuts": (max(len(fit.likelihood.levels) - 1, 0),), "rho": (2,)}
+    lines = fit.likelihood.count_weights(shape) if fit.likelihood.by_line else 0
+    shapes |= {"cuts": (max(len(fit.likelihood.levels) - 1, 0),), "rho": (2,), "spread": (lines,)}
     for name, array in draws._asdict().items():
         if array is not None:
             _check_floats(array, (*each, *shapes.get(name, ())), values=not (mapped and name in LARGE))
@@ -347,6 +349,7 @@ def _check_draws(
         "cuts": bool(fit.likelihood.levels),
         "omega2": fit.likelihood.split,
         "rho": fit.features != (None, None),
+        "spread": lines > 0,
     }
     needed |= {"sigma2": True} if R else {}
     for name, wanted in needed.items():
@@ -354,7 +357,7 @@ def _check_draws(
             raise DataError(f"expected {'draws' if wanted else 'no draws'} of {name}")
     if not all(
         (positive > 0).all()
-        for positive in (draws.eta2, draws.sigma2, draws.nu, draws.rho)
+        for positive in (draws.eta2, draws.sigma2, draws.nu, draws.rho, draws.spread)
         if positive is not None
     ):
         raise DataError("expected draws of variances above zero, got others")

@@ -266,8 +266,7 @@ def run_chains(
     lead, (m1, m2), rank = (len(chains), sampling.draws), data.shape, max(chain.rank for chain in chains)
     shapes = {"left": (*lead, m1, rank), "right": (*lead, m2, rank), "row": (*lead, m1), "col": (*lead, m2)}
     left, right, row, col = (draw_store.zeros(name, shape, dtype) for name, shape in shapes.items())
-    n_scalars = kernel.N_SCALARS + data.likelihood.n_cuts
-    buffers = DrawBuffers(left, right, row, col, np.empty((*lead, n_scalars)))
+    buffers = DrawBuffers(left, right, row, col, np.empty((*lead, data.n_scalars)))
     done = [0] * len(chains)  # draws of each chain so far
     job = ChainJob(data, sampling, plain)
     try:
@@ -401,8 +400,7 @@ def run_chain_there(
     (m1, m2), n = job.data.shape, job.sampling.draws
     shapes = (n, m1, chain.rank), (n, m2, chain.rank), (n, m1), (n, m2)
     left, right, row, col = (np.zeros(shape, dtype) for shape in shapes)
-    scalars = np.empty((n, kernel.N_SCALARS + job.data.likelihood.n_cuts))
-    buffers = DrawBuffers(left, right, row, col, scalars)
+    buffers = DrawBuffers(left, right, row, col, np.empty((n, job.data.n_scalars)))
     end = _run_chain(job, chain, priors, buffers, TaskFlag(), lambda *_: None, None, None)
     return end, buffers
 
@@ -580,7 +578,10 @@ def draws_in_user_units(run: ChainRun, fit: ModelSpec) -> Draws:
     cuts = draws_of_cuts(scalars, fit) if fit.likelihood.levels else None
     omega2 = eta2 * (1 - scalars[..., kernel.SHARE]) if fit.likelihood.split else None
     rho = scalars[..., list(RHO)] if fit.linked else None
-    return Draws(left, right, row, col, mu, eta2, sigma2 if left.shape[-1] else None, nu, cuts, omega2, rho)
+    kept = fit.likelihood.count_weights((row.shape[-1], col.shape[-1]))
+    spread = 1 / np.sqrt(scalars[..., -kept:]) if kept else None
+    core = sigma2 if left.shape[-1] else None
+    return Draws(left, right, row, col, mu, eta2, core, nu, cuts, omega2, rho, spread)
 
 
 def draws_of_cuts(scalars: Array, fit: ModelSpec) -> Array:
@@ -589,7 +590,6 @@ def draws_of_cuts(scalars: Array, fit: ModelSpec) -> Array:
     first = fit.likelihood.first_cuts
     cuts = np.empty((*scalars.shape[:-1], len(first)))
     cuts[..., 0], cuts[..., -1] = first[0], first[-1]
-    cuts[..., 1 : 1 + fit.likelihood.n_cuts] = (
-        fit.units.shift + fit.units.scale * scalars[..., kernel.N_SCALARS :]
-    )
+    inner = scalars[..., kernel.N_SCALARS : kernel.N_SCALARS + fit.likelihood.n_cuts]
+    cuts[..., 1 : 1 + fit.likelihood.n_cuts] = fit.units.shift + fit.units.scale * inner
     return cuts

@@ -494,7 +494,9 @@ def restart_chains(
         weights = match.move(old.weights) if match is not None and fit.likelihood.weighted else np.empty(0)
         latent = np.empty(0) if match is None else match.move_latent(old.latent, before, data)
         stream = dict(np.random.PCG64(child).state)
-        state = GibbsState(left, right, old.scalars.copy(), weights, latent)
+        lines = fit.likelihood.count_weights(data.shape)  # whose weights are drawn anew: others may have come
+        scalars = np.concatenate([old.scalars[: data.n_scalars - lines], np.ones(lines)])
+        state = GibbsState(left, right, scalars, weights, latent)
         restarted.append(Chain(chain.rank, state, stream))
     return plan, tuple(restarted)
 

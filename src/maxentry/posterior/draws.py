@@ -7,6 +7,7 @@
 | mu, eta2, sigma2, nu | mean, noise variance, core variance, Student degrees of freedom | (chain, draw) |
 | cuts | between the grades | (chain, draw, K - 1) |
 | omega2 | variance of what entries deviate from the pattern, a part of eta2 | (chain, draw) |
+| spread | noise of rows, or of columns, over sqrt(eta2), where grades have one of their own | (chain, draw, m) |
 | rho | ridge variances of the features of rows and of columns | (chain, draw, 2) |
 
 X_ij = mu + row_i + col_j + left_i . right_j. Nothing of size m1 x m2 is formed. Only quantities that do not depend on
@@ -54,7 +55,8 @@ class Draws(NamedTuple):
 
     `sigma2` may be None at rank 0, where nothing depends on it; `nu` are the degrees of freedom of Student noise
     (whose scale squared is eta2), None for Gaussian noise; `cuts` are None unless there are grades, and `omega2` unless
-    it is told from noise, whose variance is eta2 - omega2; `rho` unless rows or columns have features.
+    it is told from noise, whose variance is eta2 - omega2; `rho` unless rows or columns have features; `spread` unless
+    rows or columns of grades have a noise of their own.
     """
 
     left: Floats
@@ -68,6 +70,7 @@ class Draws(NamedTuple):
     cuts: Array | None = None
     omega2: Array | None = None
     rho: Array | None = None
+    spread: Array | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -93,9 +96,7 @@ class Draws(NamedTuple):
         left, right = self.left[pick][..., :rank], self.right[pick][..., :rank]
         row, col, mu, eta2 = self.row[pick], self.col[pick], self.mu[pick], self.eta2[pick]
         sigma2 = self.sigma2[pick] if rank and self.sigma2 is not None else None
-        rest = (
-            None if array is None else array[pick] for array in (self.nu, self.cuts, self.omega2, self.rho)
-        )
+        rest = (None if array is None else array[pick] for array in self[7:])
         return Draws(left, right, row, col, mu, eta2, sigma2, *rest)
 
 

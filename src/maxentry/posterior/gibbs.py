@@ -74,6 +74,11 @@ class GibbsData(NamedTuple):
         return self.likelihood.weighted or self.errors is not None
 
     @property
+    def n_scalars(self) -> int:
+        """How many scalars a state has."""
+        return N_SCALARS + self.likelihood.n_cuts + self.likelihood.count_weights(self.shape)
+
+    @property
     def features_work(self) -> float:
         """The multiplications of a sweep that features add, for each factor."""
         return 0.0 if self.bases is None else sum(basis.work for basis in self.bases)
@@ -145,7 +150,7 @@ class GibbsState(NamedTuple):
 
     left: Array  # (m1, R or R + 2)
     right: Array  # (m2, R or R + 2)
-    scalars: Array  # as `kernels.gibbs` has them, then the inner cuts between grades
+    scalars: Array  # as `kernels.gibbs` has them, the inner cuts between grades, and with these the weights of lines
     weights: Array  # (N,) of the noise in row order; empty for Gaussian noise
     latent: Array = np.empty(0)  # (L,) latent values of the measurements with limits, in row order
 
@@ -157,7 +162,7 @@ class DrawBuffers(NamedTuple):
     right: NDArray[np.floating]  # (D, m2, R)
     row: NDArray[np.floating]  # (D, m1)
     col: NDArray[np.floating]  # (D, m2)
-    scalars: Array  # (D, 8), with grades one more for each inner cut
+    scalars: Array  # (D, 8), with grades one more for each inner cut and, if these have weights, each line
 
     def at(self, index: int | slice) -> DrawBuffers:
         """Views of some draws; of one chain, where the arrays have one more axis in front."""
@@ -329,10 +334,15 @@ def first_linked(data: GibbsData, rank: int, priors: Priors, rng: np.random.Gene
 
 
 def first_latent(data: GibbsData) -> tuple[Array, Array]:
-    """Return where inner cuts and latent values begin: halfway between the grades, and at the told values."""
+    """Return where inner cuts, then weights of lines, and latent values begin.
+
+    That is halfway between the grades, 1, and the told values.
+    """
     if data.limits is None:
         return np.empty(0), np.empty(0)
-    return data.limits.shared.ends[data.limits.shared.inner, 1], data.by_row.values[data.limits.rows]
+    cuts = data.limits.shared.ends[data.limits.shared.inner, 1]
+    weights = np.ones(data.likelihood.count_weights(data.shape))
+    return np.concatenate([cuts, weights]), data.by_row.values[data.limits.rows]
 
 
 def _uniform_frame(m: int, rank: int, rng: np.random.Generator) -> Array:
@@ -454,7 +464,8 @@ class Workspace(NamedTuple):
         if self.latent is not None and data.limits is not None:
             self.left.values[data.limits.rows] = state.latent
             self.right.values[:] = self.left.values[data.by_col.source]
-            inner, cuts = self.latent.inner, state.scalars[N_SCALARS:]
+            inner = self.latent.inner
+            cuts = state.scalars[N_SCALARS : N_SCALARS + inner.size]
             self.latent.ends[inner, 1], self.latent.ends[inner + 1, 0] = cuts, cuts
 
     def matrices(self) -> tuple[Array, Array]:

@@ -278,7 +278,9 @@ class Answers(NamedTuple):
         """
         if self.deviation is not None:
             x = self.deviation.draw(x, rows, cols, draws)
-        y = self.value_map.inverse(self.likelihood.answers(x, self.law.select(draws)), rows, cols)
+        law = self.law.select(draws)
+        law = law.at(rows, cols) if self.likelihood.discrete else law
+        y = self.value_map.inverse(self.likelihood.answers(x, law), rows, cols)
         return y if self.ends is None else np.clip(y, *self.ends)
 
     def points(
@@ -305,6 +307,10 @@ class Answers(NamedTuple):
     def readings(self, z: Array, rows: Any, cols: Any, draws: Any = slice(None)) -> Array:
         """Return what an instrument would show of noisy entries z (S, ...)."""
         return self.likelihood.readings(self.value_map.inverse(z, rows, cols), self.law.select(draws))
+
+    def probabilities(self, belief: Belief, rows: Any, cols: Any) -> Array:
+        """Return the probability of each grade (or of no and yes) of entries (rows[k], cols[k]), (K, n)."""
+        return self.likelihood.probabilities(belief.at(rows, cols), self.law.at(rows, cols))
 
     def restrict(self, rows: Indices, cols: Indices) -> Answers:
         """Return the answers for some rows and columns."""
@@ -491,7 +497,7 @@ class Maps:
         p = np.empty((K, *belief.shape))
         for rows, cols in belief.blocks(belief.n_draws * 4):
             x = np.stack([belief.block(s, rows, cols) for s in range(belief.n_draws)])
-            p[:, rows, cols] = likelihood.probabilities(x, law)
+            p[:, rows, cols] = likelihood.probabilities(x, law.at(rows, cols))
         return p
 
     def sample(self, n: int = 1, seed: int | None = None) -> Array:

@@ -28,7 +28,7 @@ by which draws are resampled. Where few would be left, weights are raised to a p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -231,7 +231,9 @@ class NewRows:
         right, col = (part if which is None else part[which] for part in (old.right, old.col))
         mu, noise = (part if which is None else part[which] for part in (old.mu, old.noise_var))
         # A new row has the noise of a typical one.
-        inform = None if self._posterior.noise_law.by_row else old.inform
+        inform = old.inform
+        if self._posterior.noise_law.by_row and (known := old.information) is not None:
+            inform = partial(known._replace, lines=None) if known.cuts.size else None
         return Belief(G[:, :, :R], right, effect, col, mu, noise, inform)
 
     @cached_property

@@ -171,11 +171,12 @@ class Posterior:
     @cached_property
     def noise_law(self) -> NoiseLaw:
         """The law of the noise in each draw, on the scale of `belief`."""
-        nu = None if self.draws.nu is None else self.draws.nu.ravel()
-        var, cuts = self.belief.noise_var, self.draws.cuts
+        d, var = self.draws, self.belief.noise_var
+        nu, cuts, own = (None if x is None else x.reshape(-1, *x.shape[2:]) for x in (d.nu, d.cuts, d.spread))
         if nu is None or not self.likelihood.by_line:
-            return NoiseLaw(var, nu, None if cuts is None else cuts.reshape(-1, cuts.shape[-1]))
-        return NoiseLaw(var, None, None, self._draw_spread(var, nu), self.fit.noise == "rows")
+            return NoiseLaw(var, nu, cuts)
+        own = self._draw_spread(var, nu) if own is None else own
+        return NoiseLaw(var, None, cuts, own, self.fit.noise == "rows")
 
     def _draw_spread(self, var: Array, nu: Array) -> Array:
         """Draw the noise of each line given a draw of all else: eta / sqrt(w), so that weights need not be stored."""
@@ -193,10 +194,9 @@ class Posterior:
         """The pooled draws of all chains, on the scale of the transform: the input of `acquisition`."""
         d = self.draws
         left, right, row, col = (array.reshape(d.mu.size, *array.shape[2:]) for array in d[:4])
-        likelihood = self.likelihood
-        plain = not likelihood.discrete and likelihood.limits is None and not likelihood.by_line
-        inform = None if plain else self._inform
-        return Belief(left, right, row, col, d.mu.ravel(), d.eta2.ravel(), inform)
+        law = self.likelihood
+        plain = not law.discrete and law.limits is None and not law.by_line
+        return Belief(left, right, row, col, d.mu.ravel(), d.eta2.ravel(), None if plain else self._inform)
 
     def _inform(self) -> Information:
         """How much a measurement tells of its entry."""
@@ -334,7 +334,7 @@ class Posterior:
         if not self.likelihood.discrete:
             raise ParameterError("probabilities are for kind='yes/no' or 'grades', got kind='numbers'")
         i, j = entry_positions(self.observations, rows, cols)
-        p = self.likelihood.probabilities(self.belief.at(i.ravel(), j.ravel()), self.answers.law)
+        p = self.answers.probabilities(self.belief, i.ravel(), j.ravel())
         return p.reshape(-1, *i.shape), i, j
 
     def to_frame(self, form: Literal["long", "wide"] = "long", what: Map = "mean", level: float = 0.9) -> Any:

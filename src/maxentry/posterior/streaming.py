@@ -88,9 +88,8 @@ class Watched:
         for left, right, row, col, scalars in zip(*states, strict=True):
             low_rank = np.einsum("er,er->e", left[self.rows], right[self.cols], dtype=float)
             z = scalars[kernel.MU] + row[self.rows] + col[self.cols] + low_rank
-            answers = Answers(
-                _law(scalars, fit), fit.value_map, fit.likelihood, _deviation(scalars, fit, repeats)
-            )
+            law, own = _law(scalars, fit, self.observations.shape), _deviation(scalars, fit, repeats)
+            answers = Answers(law, fit.value_map, fit.likelihood, own)
             points = [*answers.points((shift + scale * z)[None], self.rows, self.cols)]
             x = np.asarray(sum(weight * y[0] for weight, y in points))
             self.count[c] += 1
@@ -142,12 +141,14 @@ class Watched:
         return self.observations.form.entries(self.rows, self.cols, measures)
 
 
-def _law(scalars: Array, fit: ModelSpec) -> NoiseLaw:
+def _law(scalars: Array, fit: ModelSpec, shape: tuple[int, int]) -> NoiseLaw:
     """The noise and the cuts of one state, in the user's units."""
     assert fit.units is not None
-    cuts = draws_of_cuts(scalars, fit) if fit.likelihood.levels else None
+    cuts = draws_of_cuts(scalars, fit)[None] if fit.likelihood.levels else None
     var = np.array([fit.units.scale**2 * scalars[kernel.ETA2]])
-    return NoiseLaw(var, None, None if cuts is None else cuts[None])
+    kept = fit.likelihood.count_weights(shape)
+    spread = 1 / np.sqrt(scalars[None, -kept:]) if kept else None
+    return NoiseLaw(var, None, cuts, spread, fit.noise == "rows")
 
 
 def _deviation(scalars: Array, fit: ModelSpec, repeats: Repeats | None) -> Deviation | None:

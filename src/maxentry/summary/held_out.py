@@ -190,7 +190,7 @@ def _compare_answers(
     Answers of one entry are right or wrong together, which is the most that chance can do.
     """
     likelihood = posterior.likelihood
-    p = likelihood.probabilities(posterior.belief.at(truth.rows, truth.cols), posterior.answers.law)
+    p = posterior.answers.probabilities(posterior.belief, truth.rows, truth.cols)
     first = likelihood.kind == "grades"  # grades are counted from 1, no is 0
     codes, n = truth.values.astype(np.int64) - first, truth.n
     times = np.bincount(rest.values.astype(np.int64) - first, minlength=len(p))
