@@ -66,6 +66,9 @@ def test_an_empty_cell_says_nothing(cell):
         ("[0,5; 0,7]", 0.5, 0.7),
         ("[0,5, 0,7]", 0.5, 0.7),
         ("[0.5, 0.7]", 0.5, 0.7),
+        ("0,593", 0.593, 0.593),  # thousands never begin with 0, nor have four digits before the comma
+        ("1234,567", 1234.567, 1234.567),
+        ("<\N{MINUS SIGN}0,125", -inf, -0.125),
     ],
 )
 @pytest.mark.parametrize("comma", ["always", "unambiguous"])
@@ -106,6 +109,7 @@ def test_a_decimal_comma_where_the_table_has_one(cell, low, high, comma):
         ("A", "never", "(--kind grades --levels A,B,C)."),
         ("12 mg", "never", "Write the number alone, without its unit."),
         ("12%", "never", "Write the number alone, without its unit."),
+        ("< 5 nM", "never", "Write the number alone, without its unit."),
         ("1.000", "only", "'1.000' may mean 1000 or 1,000, since other cells have decimal commas."),
         (">1.000", "only", "'1.000' may mean 1000 or 1,000, since other cells have decimal commas."),
     ],
@@ -299,7 +303,9 @@ def test_long_frames_with_limits_and_standard_errors(library):
 
 def test_a_column_that_is_not_used_is_named_in_a_warning():
     columns = {"row": ["a", "b"], "col": ["x", "y"], "value": [1.0, 2.0]}
-    with pytest.warns(UserWarning, match=r"2 columns are not used: 'Operator', 'batch' \(used are row"):
+    with pytest.warns(
+        UserWarning, match=r"2 columns are not used: 'Operator', 'batch'\. Used are row, col, value, low"
+    ):
         Observations.of(pd.DataFrame(columns | {"Operator": ["N", "N"], "batch": [1, 2]}))
     with pytest.raises(DataError, match="expected a column 'error' of standard errors"):
         Observations.of(pd.DataFrame(columns), se="error")

@@ -113,7 +113,7 @@ def test_constant_columns_are_dropped_and_said() -> None:
 
 def test_text_is_refused_with_a_hint_unless_it_is_declared_a_category() -> None:
     given = frame(solvent=SOLVENT)
-    with pytest.raises(DataError, match=r"got the text 'THF'.*categories=\['solvent'\]") as refused:
+    with pytest.raises(DataError, match=r"got the text 'THF'.*astype\({'solvent': 'category'}\)") as refused:
         Features.of(given, ROWS)
     assert refused.value.code == "text_feature"
     assert refused.value.fields == {"feature": "solvent"}

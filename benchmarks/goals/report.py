@@ -33,6 +33,9 @@ TINY = 0.005  # sds: regret below it counts as none
 Cells = dict[tuple[str, int, str], list[dict[str, float]]]
 
 
+FEWER = "Where a rule has fewer, those of the goal on the same ones stand beside it."
+
+
 def rules_of(cells: Cells, goal: str, measure: str) -> list[str]:
     """The rules of a goal that have figures."""
     rules = [*SHARED, *(rule for rule in campaigns.RULES if rule.startswith(goal + ":"))]
@@ -127,7 +130,7 @@ def reach(cells: Cells, found: list[dict[str, Any]]) -> str:
 
 def goal_table(cells: Cells, goal: str, measure: str, large: bool, title: str) -> str:
     rules, lines, times_ = rules_of(cells, goal, measure), [], 100 if measure == "wrong" else 1
-    sums = defaultdict(list)
+    sums, ours = defaultdict(list), f"{goal}: goal"
     for name in matrices.MATRICES:
         line, ends = [], {}
         for rule in rules:
@@ -135,20 +138,25 @@ def goal_table(cells: Cells, goal: str, measure: str, large: bool, title: str) -
             if not len(found):
                 line.append("–")
                 continue
-            ends[rule] = times_ * found[:, -1].mean()
-            text = f"{ends[rule]:.1f}" if times_ > 1 else f"{ends[rule]:.2f}"
+            end = times_ * found[:, -1].mean()
+            text = f"{end:.1f}" if times_ > 1 else f"{end:.2f}"
             if measure in BESIDE:
                 text += f" ({curves(cells, name, rule, BESIDE[measure])[:, -1].mean():.2f})"
+            if len(found) < len(curves(cells, name, ours, measure)):  # fewer than ours, and compared on these
+                there = times_ * pairs(cells, name, measure, rule, ours)[1]
+                text += f" (goal {there:.{1 if times_ > 1 else 2}f}; {len(found)})"
+            else:
+                ends[rule] = end
             line.append(text)
-            sums[rule].append(ends[rule])
+            sums[rule].append(end)
         if ends:
             best = max(ends.values()) if large else min(ends.values())
             line = [f"**{x}**" if ends.get(rule) == best else x for rule, x in zip(rules, line, strict=True)]
             most = max(len(curves(cells, name, rule, measure)) for rule in ends)
             lines.append([f"{name} ({most})", *line])
-    whole = [len(sums[rule]) == len(lines) for rule in rules]
+    whole = [len(sums[rule]) == len(lines) and rule in ends for rule in rules]
     means = [f"{np.mean(sums[rule]):.3f}" if all_ else "–" for rule, all_ in zip(rules, whole, strict=True)]
-    return f"\n## {title}\n\nAfter the last batch, mean over replicates (how many).\n\n" + table(
+    return f"\n## {title}\n\nAfter the last batch, mean over replicates (how many). {FEWER}\n\n" + table(
         ["", *(rule.removeprefix(goal + ": ") for rule in rules)], [*lines, ["mean of matrices", *means]]
     )
 

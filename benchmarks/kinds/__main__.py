@@ -33,8 +33,7 @@ if __name__ == "__main__":
     # To be dropped once they are computed anew.
     older = (
         "Of `limits`, seeds 0 to 3 (0 to 4 of kinases and SAT11 at 5%) were computed when ranks were judged by 600 "
-        "held-out measurements, 2,000 since. Lines of `promises` of limits, grades and all three were computed with a "
-        "slower sampler of the same law."
+        "held-out measurements, 2,000 since."
     )
     head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.kinds`. {older}"
     main(__doc__, head, HERE.parent / "kinds.md", HERE / "results", CHECKS)

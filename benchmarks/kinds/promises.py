@@ -2,7 +2,7 @@
 
 Simulated tables and real ones. The truth of every entry is known: of limits what would be measured without them (the
 real table has a floor put at its median); of yes or no and grades the probability, or the expected grade, from which
-answers are drawn (in the real tables the chance rises with the value). KINDS_SEEDS is the number of replicates (2).
+answers are drawn (in the real tables the chance rises with the value). KINDS_SEEDS is the number of replicates (6).
 """
 
 import os
@@ -18,7 +18,7 @@ from scipy.special import ndtr
 
 import maxentry
 
-SEEDS = int(os.environ.get("KINDS_SEEDS", "2"))
+SEEDS = int(os.environ.get("KINDS_SEEDS", "6"))
 BATCHES = 3
 CUTS = np.array([-1.2, -0.4, 0.4, 1.2])
 PART = (50, 30)

@@ -67,7 +67,7 @@ WRONG = (
 _POINT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 _WHOLE = re.compile(r"\d{1,9}(\.0)?")
 _COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
-_THOUSANDS = re.compile(r",\d{3}(?!\d)")  # an English spreadsheet writes 1234 as 1,234
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}([eE].*)?")  # an English spreadsheet writes 1234 as 1,234
 _POINT_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # where commas are decimal, 1.234 may be 1234
 
 
@@ -144,7 +144,9 @@ class _NoMeasurementError(ValueError):
 
 def _number(cell: Any, decimal_comma: DecimalComma) -> float | None:
     """Read a number from a cell that is not empty; None for NaN. A ValueError says why it is none."""
-    text = _use_point(cell.strip(), decimal_comma) if isinstance(cell, str) else None
+    text = None
+    if isinstance(cell, str):  # a typeset minus comes from word processors and some countries' spreadsheets
+        text = _use_point(cell.strip().replace("\N{MINUS SIGN}", "-"), decimal_comma)
     if text is not None and _POINT.fullmatch(text):
         return float(text)
     number = to_float(cell)
@@ -177,7 +179,7 @@ def _use_point(text: str, decimal_comma: DecimalComma) -> str:
         raise ValueError(f"{show(text)} may mean {both}, since other cells have decimal commas. Write which.")
     if decimal_comma == "never" or not _COMMA.fullmatch(text):
         return text
-    if decimal_comma == "unambiguous" and _THOUSANDS.search(text):
+    if decimal_comma == "unambiguous" and _THOUSANDS.fullmatch(text):
         both = f"{text.replace(',', '')} or {text.replace(',', '.')}"
         raise ValueError(f"{show(text)} may mean {both}. Use a decimal point.")
     return text.replace(",", ".")
@@ -385,10 +387,11 @@ def _advice(cell: Any, decimal_comma: DecimalComma = "never") -> str:
         return "Write one number, without commas between its digits."
     if _has_comma(cell, decimal_comma):
         return COMMA
+    bare = text.lstrip("<>≤≥= ")
+    if _UNIT.fullmatch(bare) and not _LIKE_A_LIMIT.search(bare):
+        return "Write the number alone, without its unit."
     if _LIKE_A_LIMIT.search(text):
         return f"{WRITTEN}."
-    if _UNIT.fullmatch(text):
-        return "Write the number alone, without its unit."
     if re.search(r"\b\d", text):
         return f"{WRITTEN}."
     return GRADES if text else ""

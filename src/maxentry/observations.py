@@ -190,6 +190,7 @@ class Observations:
         given = as_array(array)
         if given.ndim != 2:
             got = f"one of {given.ndim}" if given.ndim else f"{type(array).__name__} {show(array)}"
+            got += " (ends of limits are a tuple: (lower, upper))" if given.shape[:1] == (2,) else ""
             raise DataError(f"expected an array of 2 dimensions, got {got}.")
         axes = _axes(check_shape(given.shape), row_labels, col_labels)
         return cls._from_matrix(axes, *read_cells(given, _place_in(axes), words), se=se)
@@ -319,7 +320,7 @@ class Observations:
         except DataError as error:
             if error.code not in ("duplicate_label", "text_value"):
                 raise
-            hint = "If this is a long frame (one measurement per line), give row=, col= and value=."
+            hint = "If this is a long frame (one measurement per line), give row=, col= and value= (or low, high)."
             raise DataError(error.message, code=error.code, hint=hint, **error.fields) from None
 
     @classmethod

@@ -259,6 +259,27 @@ def test_whole_plates_by_the_sum_of_gains():
     q = Problem(SHAPE, limits=Limits(plates="rows"), costs=Costs(row=np.arange(1.0, 7.0)))
     chosen = choose("best 5", b, q, 2)
     assert np.bincount(chosen.rows, minlength=6)[chosen.rows].tolist() == [5] * 10
+    X = b.at(
+        *Entries.from_keys(np.arange(30), 5)
+    )  # nothing is measured: the bar is the least entry of each draw
+    alone = (X - X.min(1, keepdims=True)).mean(0)[chosen.rows * 5 + chosen.cols]
+    np.testing.assert_allclose(chosen.gain[:5], alone[:5])
+    assert (chosen.gain[5:] < alone[5:]).all()  # given the first plate
+
+
+@pytest.mark.parametrize("plates", ["rows", "3x2"])
+def test_plates_that_gain_nothing_are_those_known_least(plates):
+    """One entry is the best in every draw, and measured; the last two rows are known least."""
+    rng, S, (m1, m2) = np.random.default_rng(0), 40, SHAPE
+    row = np.array([9.0, 0, 0, 0, 0, 0]) + np.array([0.0, 0.1, 0.1, 0.1, 1.0, 1.0]) * rng.normal(size=(S, m1))
+    none = np.zeros((S, m1, 1)), np.zeros((S, m2, 1))
+    b = Belief(*none, row, np.zeros((S, m2)), np.zeros(S), np.ones(S))
+    q = Problem(SHAPE, observed=Entries.from_lists([0], [0]), limits=Limits(plates=plates))
+    chosen = choose("best 1", b, q, 2)
+    assert not chosen.gain.any()
+    assert set(chosen.rows.tolist()) >= {4, 5}
+    first = Problem(SHAPE, limits=Limits(plates=plates))  # nothing is measured: the best row gains most
+    assert 0 in choose("best 1", b, first, 1).rows
 
 
 def test_filling_has_criteria_of_its_own():

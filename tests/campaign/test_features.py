@@ -59,7 +59,8 @@ def test_rows_that_are_added_bring_theirs_and_those_removed_take_theirs_along(tm
     with create(f"{tmp_path}/lab.db") as campaign:
         more = pd.DataFrame({"logp": [9.0, 8.0], "solvent": ["toluene", "DMF"]}, index=["f", "e"])
         campaign.add_rows(["e", "f"], features=more)
-        campaign.add_rows(["g"])
+        with pytest.warns(UserWarning, match="1 new row without features: 'g'"):
+            campaign.add_rows(["g"])
         campaign.remove_rows(["b"])
         assert campaign.settings.rows == ("a", "c", "d", "e", "f", "g")
         np.testing.assert_array_equal(logp(campaign.settings), [0.1, 2.0, 3.5, 8.0, 9.0, np.nan])

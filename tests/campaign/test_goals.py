@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from tests.campaign.examples import ask, begun, places, truth, until_over
 
+from maxentry.acquisition import Problem
+from maxentry.acquisition.targets import GoalCriterion
 from maxentry.campaign import policy
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.outlook import Outlook, describe_goal
@@ -74,7 +76,7 @@ def test_a_batch_keeps_to_masks_costs_budgets_and_limits(masked: Campaign, words
     assert np.bincount(found.rows).max() <= 2
     np.testing.assert_array_equal(found.cost, np.where(found.cols < 4, 1.0, 3.0))
     assert found.cost.sum() <= left
-    assert found.why == words
+    assert found.why == words + policy.say_idle(found.gain)
     plate = batch(masked, 1, plates="cols")
     (col,) = set(plate.cols.tolist())
     free = state.mask[:, col] & ~np.isin(np.arange(12) * 9 + col, state.told_keys)
@@ -174,6 +176,48 @@ def test_advice_by_what_one_more_batch_would_change(
         assert describe_goal(reached, None, Prospect(now, now / 2, 0.0, 12), ahead).endswith(  # type: ignore[arg-type]
             "0.001 was asked for."
         )
+
+
+def test_nothing_is_gained_beyond_the_end_of_a_scale_and_that_is_said() -> None:
+    """The first two rows are beyond 100, and the first was measured everywhere: the second cannot be better."""
+    values = 50 + 10 * truth()
+    values[:2] += 60
+    known = np.random.default_rng(1).random(values.shape) < 0.5
+    known[0] = True
+    (i, j), (m1, m2) = np.nonzero(known), values.shape
+    campaign = begun(goal="best per column", limits=(0, 100))
+    campaign.tell(row=i.tolist(), col=j.tolist(), value=np.clip(values[i, j], 0, 100).tolist())
+    found = batch(campaign, 6)
+    assert found.gain.max() < 0.05  # measured with noise, so the first may be below 100 after all
+    assert " of these 6 promise nothing more for it and are what is known least" in found.why
+    again = batch(campaign, 6)
+    assert (again.rows.tolist(), again.cols.tolist()) == (found.rows.tolist(), found.cols.tolist())
+    posterior = campaign.posterior(progress=False)
+    beyond = posterior.goal_answers._replace(ends=None)  # the control: the order beyond the end counts
+    criterion = GoalCriterion(campaign.settings.wanted, None, beyond.convert)
+    problem = Problem((m1, m2), observed=campaign.state.told)
+    other = criterion.choose(posterior.belief, problem, 6, np.random.default_rng(0))
+    assert other.gain.max() > 0.5
+    campaign.set(goal="threshold 60")
+    assert batch(campaign, 6).why == "threshold 60"
+
+
+@pytest.mark.parametrize(
+    ("gain", "said"),
+    [
+        ([0.3, 0.1], ""),
+        ([0.3, 0.0, 0.0], "; 2 of these 3 promise nothing more for it and are what is known least"),
+        ([0.0], "; these promise nothing more for it and are what is known least"),
+        ([], ""),
+    ],
+)
+def test_entries_of_no_gain_are_counted(gain: list[float], said: str) -> None:
+    assert policy.say_idle(np.array(gain)) == said
+
+
+def test_a_batch_that_should_lower_nothing_is_not_said_to_lower_it_by_0_percent() -> None:
+    said = Prospect(0.175, 0.175, 2.8, 6).say(begun(goal="best per column").settings.wanted, 8)
+    assert said == "8 more measurements should not lower it but change 2.8 of 6 choices"
 
 
 def test_a_ranking_measures_more_in_columns_that_count() -> None:

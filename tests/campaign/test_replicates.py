@@ -27,6 +27,25 @@ def test_the_expected_error_is_that_of_the_entries(values, settings):
         assert fits.expected_error(campaign.state, posterior) == pytest.approx(expected, rel=0.02)
 
 
+SPARED = {"row": [0, 0, 1, 1, 2, 3], "col": [0, 0, 1, 2, 1, 2], "value": [1.0, "<1.5", 2.0, 0.5, 1.5, 1.2]}
+
+
+@pytest.mark.parametrize(
+    ("values", "settings", "of"),
+    [
+        (ONCE, {}, "measurement"),
+        (ONCE, {"noise_sd": 0.05}, "entry"),
+        (TWICE, {}, "entry"),
+        (TWICE, {"noise": "student"}, "measurement"),
+        (SPARED, {}, "measurement"),  # a limit beside a value is no replicate
+    ],
+)
+def test_the_status_says_what_the_expected_error_is_of(values, settings, of):
+    with begin(values, **settings) as campaign:
+        assert campaign.status().error_of == of
+        assert (campaign.posterior().deviation is not None) == (of == "entry")
+
+
 def test_without_either_the_expected_error_includes_the_misfit():
     with begin(ONCE) as campaign:
         posterior = campaign.posterior()

@@ -501,7 +501,7 @@ def test_a_plate_without_a_column_of_values_says_so(header: str) -> None:
     Path("t.csv").write_text(f"{header}\n{','.join('1' * len(header.split(',')))}\n")
     names = header.replace(",", ", ")
     said = refused("tell", "t.csv")
-    assert said == f"Expected columns id (or row and col) and value, got the columns {names}."
+    assert said == f"Expected columns id (or row and col) and value (or low, high), got {names}."
 
 
 def test_a_decimal_comma_between_commas_is_explained() -> None:

@@ -140,6 +140,14 @@ def test_complete_takes_features_and_predicts_rows_without_a_value() -> None:
     assert "'solvent'" in refused(*words, "--row-features", "f.csv", "--categories", "solvent", code=2)
 
 
+def test_rows_added_without_their_features_are_named() -> None:
+    begin()
+    Path("more.csv").write_text("row,logP\nZ1,0.5\nZ2,0.7\n")
+    assert "marked: polar (2), solvent (2)" in good("add-rows", "--features", "more.csv").stderr
+    assert "2 new rows without features: 'Z3', 'Z4'" in good("add-rows", "Z3", "Z4").stderr
+    assert "without features" not in good("add-cols", "new").stderr
+
+
 def test_status_names_features() -> None:
     begin()
     assert "of rows: 3 (logP, polar, solvent)" in good("status", "--fast").stdout

@@ -203,10 +203,13 @@ def test_numbers_that_may_be_answers_or_grades_are_pointed_to_their_kind() -> No
 def test_words_for_yes_and_no_are_taken_for_them_and_said() -> None:
     Path("runs.csv").write_text("model,task,solved\na,t1,True\na,t2,False\nb,t1,False\nb,t2,\n")
     Path("wide.csv").write_text("model,t1,t2\na,correct,wrong\nb,Right,\n")
-    for file in ("runs.csv", "wide.csv"):
+    Path("signs.csv").write_text("model,t1,t2\na,+,-\nb,\N{MINUS SIGN},\n")
+    for file in ("runs.csv", "wide.csv", "signs.csv"):
         said = good("new", file, "--from", file)
         assert f"{file}: its values are taken for yes and no. For 1 and 0 say --kind numbers." in said.stderr
         assert answer("status", "-c", file)["kind"] == "yes/no"
+    Path("signs.csv").write_text("model,t1,t2\na,-,-\nb,-,\n")
+    assert "not measured" in refused("new", "dashes", "--from", "signs.csv")  # - alone may mean that
     as_numbers = good("new", "numbers", "--from", "runs.csv", "--kind", "numbers")
     assert "taken for yes and no" not in as_numbers.stderr
     assert [m["value"] for m in answer("export", "-c", "numbers")["entries"]] == [1, 0, 0]

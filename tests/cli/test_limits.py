@@ -221,6 +221,7 @@ def test_a_campaign_with_limits() -> None:
         (["--kind", "grades", "--levels", "A,B,C"], "A,B,C,A,B,A", "grades A, B, C", "of the expected grade"),
         (["--limits", "0,100"], "0,100,<5,20,30,40", "numbers from 0 to 100, 3 of 6 values at a limit", "your units"),
         ([], "1,2,3,>4,5,6", "1 of 6 values at a limit", "against measurements"),
+        (["--noise-sd", "0.1"], "1,2,3,>4,5,6", "1 of 6 values at a limit", "of the entries themselves"),
     ],
 )  # fmt: skip
 def test_the_status_says_kind_and_limits(options: list[str], values: str, kind: str, error: str) -> None:
@@ -230,7 +231,7 @@ def test_the_status_says_kind_and_limits(options: list[str], values: str, kind: 
     said = good("status").stdout
     assert f"values          {kind} " in said
     assert error in said.partition("expected error")[2].splitlines()[0]
-    assert ("your units" in said) == (not options or options[0] == "--limits")
+    assert ("your units" in said) == (options[:1] != ["--kind"])
     document = answer("status", "--fast")
     assert document["kind"] == (options[1] if options[:1] == ["--kind"] else "numbers")
     assert {"levels", "limits", "at_limit"} < document.keys()

@@ -335,6 +335,18 @@ def test_answer_is_a_table_sentences_and_json(yields: pd.DataFrame) -> None:
     assert "got 'bes'" in refused("answer", "bes")
 
 
+@pytest.mark.usefixtures("yields")
+def test_entries_that_promise_nothing_for_the_goal_are_counted() -> None:
+    good("new", "x", "--from", "yields.csv", "--goal", "best per column", *SHORT)
+    found = good("ask", 8, "-o", "plate.csv")
+    idle = int((pd.read_csv("plate.csv")["gain"] == 0).sum())
+    assert 0 < idle < 8
+    assert f"{idle} of these 8 promise nothing more for the goal 'best per column'" in found.stderr
+    assert f"; {idle} of these 8 promise nothing more for it" in good("history", "--format", "csv").stdout
+    good("set", "--drop", "goal")
+    assert "promise" not in good("ask", 1, "-o", "other.csv").stderr
+
+
 def test_a_campaign_that_fills_says_how_to_name_a_goal(yields: pd.DataFrame) -> None:
     good("new", "x", "--from", "yields.csv", *SHORT)
     assert "maxentry set --goal 'best per row'" in refused("answer")

@@ -209,6 +209,8 @@ def test_a_table_with_other_names_is_no_wide_one(lab: Any) -> None:  # noqa: F81
     assert "A long table has the columns id (or row and col) and value." in str(refusal.value)
     with pytest.raises(LabelError, match="'z'"):
         campaign.tell(pd.DataFrame({"x": [1.0], "z": [2.0]}, index=["a"]))
-    with pytest.raises(DataError, match=r"expected columns id \(or row and col\) and value, got"):
+    with pytest.raises(
+        DataError, match=r"expected columns id \(or row and col\) and value \(or low, high\), got"
+    ):
         campaign.tell({"row": ["a"], "value": [1.0]})
     assert values(campaign) == []

@@ -171,9 +171,12 @@ def test_a_campaign_with_limits_is_created(lab: Any, reader: Reader) -> None:
     assert (status["kind"], status["limits"]) == ("numbers", [0.0, None])
 
 
-def test_a_file_of_words_is_taken_for_yes_and_no(lab: Any, reader: Reader, tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [("pass", "fail", "TRUE"), ("+", "-", "+")])
+def test_a_file_of_words_is_taken_for_yes_and_no(
+    lab: Any, reader: Reader, tmp_path: Path, words: tuple[str, ...]
+) -> None:
     file = tmp_path / "screen.csv"
-    file.write_text("row,x,y\na,pass,fail\nb,TRUE,\n")
+    file.write_text("row,x,y\na,{},{}\nb,{},\n".format(*words))
     page = reader(lab.url).tab()
     page.get_by_role("button", name="New campaign").click()
     form = page.get_by_role("dialog")

@@ -128,3 +128,21 @@ def test_when_everything_is_measured_the_completed_table_is_offered(lab: Any, re
     with page.expect_download() as coming:
         page.locator("#do").click()
     assert coming.value.suggested_filename == "yields-completed.csv"
+
+
+def test_entries_that_promise_nothing_for_the_goal_are_counted(lab: Any, reader: Reader) -> None:
+    """One row is far above all others and measured everywhere, so that no other entry can be the best."""
+    path = campaign(lab, goal="best per column", rank=0, noise_sd=0.5, acquisition="predictive_variance")
+    known = [(row, col) for row in ROWS for k, col in enumerate(COLS) if row == ROWS[0] or k < 2]
+    lines = [
+        {"row": row, "col": col, "value": 1000.0 * (row == ROWS[0]) + value(row, col) / 50}
+        for row, col in known
+    ]
+    assert lab.post(f"{path}/tell", json={"lines": lines}).status_code == 200
+    page = reader(lab.url).tab(address(path))
+    fitted(page)
+    expect(page.locator("#step")).to_have_text(
+        re.compile("should not change the answer. You can stop here.$")
+    )
+    page.locator("#do").click()
+    expect(page.locator(".toast")).to_contain_text("They promise nothing more for the goal.")

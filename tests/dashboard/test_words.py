@@ -69,7 +69,7 @@ def test_the_error_of_all_and_the_sd_of_one_are_called_differently(lab: Any, rea
     page.locator("#batch .more button").first.click()
     page.locator("#batch .why summary").first.click()
     page.locator("#batch .chips li", has_text="× the median sd").first.wait_for()
-    page.get_by_text("root mean square", exact=True).wait_for()
+    page.get_by_text("against measurements", exact=True).wait_for()
     assert "typical" not in page.locator("#main").inner_text().lower()
     chip = page.locator("#batch .chips li", has_text="× the median sd").first
     assert "without the noise" in chip.get_attribute("title")

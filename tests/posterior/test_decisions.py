@@ -14,6 +14,7 @@ from maxentry.errors import MaxentryError, ParameterError
 from maxentry.labels import Axis
 from maxentry.model.goal import Goal, read_weights
 from maxentry.model.likelihood import Likelihood, NoiseLaw
+from maxentry.model.priors import InverseGamma, Priors
 from maxentry.model.smg import draw_smg
 from maxentry.observations import Observations
 from maxentry.posterior import decisions
@@ -504,6 +505,48 @@ def test_probabilities_are_right_as_often_as_they_say():
         )  # of the pattern, without what entries have of their own
         assert abs(excess([came - said for said, came in pairs], pairs)) < 3.5
         assert abs(excess([came - said**0.5 for said, came in pairs], pairs)) > 3.5  # probabilities too large
+
+
+OWN_PRIORS = Priors(
+    noise=InverseGamma(3.0, 6.0), signal=InverseGamma(3.0, 192.0), rows=InverseGamma(3.0, 1.0),
+    cols=InverseGamma(3.0, 1.0), mu_var=1.0,
+)  # fmt: skip
+
+
+def draw_table(seed, priors=OWN_PRIORS, shape=(12, 8), measured=40):
+    """Entries of a table of rank 1 from the prior, a share of any size of the noise their own; and what is measured."""
+    rng, (m1, m2) = np.random.default_rng([seed, 16]), shape
+    found = draw_smg(m1, m2, 1, priors.signal.draw(rng), rng).matrix()
+    U, _, Vt = np.linalg.svd(found)
+    X = found + rng.normal() * np.sqrt(priors.mu_var)
+    for law, frame, m in ((priors.rows, U[:, :1], m1), (priors.cols, Vt[:1], m2)):
+        aligned = np.sqrt(law.draw(rng) * m) * rng.normal() * frame
+        X = X + aligned + np.sqrt(law.draw(rng)) * rng.normal(size=frame.shape)
+    eta2, share = priors.noise.draw(rng), rng.random()
+    X = X + np.sqrt(share * eta2) * rng.normal(size=shape)
+    Y = np.full(m1 * m2, np.nan)
+    keys = rng.permutation(m1 * m2)[:measured]
+    Y[keys] = X.ravel()[keys] + np.sqrt((1 - share) * eta2) * rng.normal(size=measured)
+    return X, Y.reshape(shape)
+
+
+@pytest.mark.slow
+def test_intervals_of_averages_hold_what_they_say_on_tables_of_the_prior():
+    """Of tables as the prior has them 90% of averages lie inside; the control believes that rows hardly differ."""
+    small = replace(OWN_PRIORS, rows=InverseGamma(0.5, 1e-4), cols=InverseGamma(0.5, 1e-4))
+    shares = {"own": [], "control": []}
+    for seed in range(80):
+        X, Y = draw_table(seed)
+        for name, priors in (("own", OWN_PRIORS), ("control", small)):
+            p = complete(
+                Y, 1, priors=priors, seed=seed, progress=False, sampling=Sampling(chains=8, draws=50)
+            )
+            found = p.ranking("rows")
+            average = X.mean(1)[found["row"]]
+            shares[name].append(np.mean((found["low"] <= average) & (average <= found["high"])))
+    errors = {name: np.std(x, ddof=1) / len(x) ** 0.5 for name, x in shares.items()}
+    assert abs(np.mean(shares["own"]) - 0.9) < 3.5 * errors["own"]
+    assert np.mean(shares["control"]) - 0.9 < -3.5 * errors["control"]
 
 
 def too_sure(pairs):

@@ -1,6 +1,7 @@
 """`complete` with features of rows and columns: cold rows, what matters, saving, going on, and what is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from tests.reference import new_rows_slow
@@ -75,6 +76,24 @@ def test_new_rows_with_features_are_predicted_as_well_as_cold_ones(fitted):
     some[:, :6] = X[WARM:, :6]
     told = part.rows(some, features=F[WARM:])
     assert np.sqrt(np.mean((told.arrays.mean - X[WARM:]) ** 2)) < 0.8 * ours
+
+
+def test_features_of_new_rows_are_found_by_label_and_what_is_missing_is_said(fitted):
+    F, X, *_ = fitted
+    names, cols = [f"K{k}" for k in range(len(F))], [f"T{k}" for k in range(X.shape[1])]
+    known = pd.DataFrame(F, names, list("abcdef"))
+    Y = pd.DataFrame(X, names, cols).iloc[:30]
+    fit = complete(Y, 1, row_features=known.iloc[:30], sampling=SHORT, seed=1)
+    new = pd.DataFrame(np.nan, ["K31", "K30"], cols)
+    found = fit.rows(new, features=known).mean  # in another order, among others
+    np.testing.assert_array_equal(found, fit.rows(new, features=F[[31, 30]]).mean)
+    assert not np.allclose(found, fit.rows(new, features=F[[30, 31]]).mean)
+    one = fit.rows({}, features=known.iloc[[31]]).mean  # there is no label to go by
+    np.testing.assert_array_equal(one, fit.rows({}, features=F[[31]]).mean)
+    with pytest.warns(UserWarning, match="'f' is not given: taken as its mean"):
+        fit.rows(new, features=known.drop(columns="f"))
+    with pytest.warns(UserWarning, match="1 row without features: 'K30'"):
+        fit.rows(new, features=known.iloc[31:])
 
 
 def test_new_rows_with_features_have_the_law_of_the_slow_twin():

@@ -31,12 +31,16 @@ CSV = {"Content-Type": "text/csv"}
 
 def test_requests_carry_features() -> None:
     with running() as (url, _), httpx.Client(base_url=url, timeout=120) as http:
-        path = f"{API}/{http.post(API, json=CREATE).raise_for_status().json()['id']}"
+        made = http.post(API, json=CREATE).raise_for_status().json()
+        assert "marked: logp (1)" in " ".join(made["notes"])
+        path = f"{API}/{made['id']}"
         settings = http.get(f"{path}/settings").json()
         assert settings["row_features"] == ["logp", "solvent"]
         assert settings["col_features"] is None
         more = {"labels": ["L4"], "features": {"columns": {"logp": [2.5]}}}
-        http.post(f"{path}/rows", json=more).raise_for_status()
+        added = http.post(f"{path}/rows", json=more).raise_for_status().json()
+        assert "marked: solvent (1)" in " ".join(added["notes"])
+        assert http.post(f"{path}/cols", json={"labels": ["z"]}).raise_for_status().json()["notes"] == []
         with maxentry.connect(url, "lab") as campaign:
             known = campaign.settings.row_features
         assert known is not None
@@ -87,7 +91,8 @@ def test_the_client_sends_frames_and_fingerprints() -> None:
             campaign = server.create(
                 "lab", ["L1", "L2", "L3"], ["x", "y"], row_features=frame, col_features=bits
             )
-        campaign.add_rows(["L4"], features={"logp": [7.0]})
+        with pytest.warns(UserWarning, match=r"row \(1\)"):
+            campaign.add_rows(["L4"], features={"logp": [7.0]})
         campaign.add_cols(["z"], features=bits[[0]])
         settings = campaign.settings
     assert settings.row_features is not None

@@ -48,7 +48,9 @@ SCREENS = 24  # draws whose best entries are the candidates of a large matrix
 MOST_MEASURED = 4_000  # measured entries among which the best so far are looked for
 SPARE = 3  # of each line at least so many more than k
 MOST_NUMBERS = 500_000_000  # draws of all entries, which plates look at: 4 GB
-LEAST_GAIN = 1e-12  # relative to the first: below it, what is left is chosen by its variance
+LEAST_GAIN = (
+    1e-12  # relative to the first: below it, what is left is chosen by its variance; whole plates at zero
+)
 
 
 @dataclass(frozen=True)
@@ -423,12 +425,14 @@ def _choose_plates(
     while len(which) <= n and open_lines.any():
         now = gain.now()
         total = np.bincount(line, now, m)
+        if not total[open_lines].any():
+            total = np.bincount(line, gain.spread(), m)
         best = int(np.where(open_lines, total / np.where(open_lines, cost, 1.0), -np.inf).argmax())
         mine = np.flatnonzero(line == best)
+        which.append(mine)
+        gains.append(now[mine])  # before they are taken, which changes `now`
         for a in mine:
             gain.take(int(a))
-        which.append(mine)
-        gains.append(now[mine])
         open_lines[best] = False
         checkpoint()
     at = np.concatenate(which)
@@ -443,9 +447,10 @@ def _choose_block(
     """Take a block of rows by columns: the one whose entries' gains add up to most for their cost."""
     now, cost = gain.now(), problem.costs.at(*candidates)
     rows, cols = np.unique(candidates.rows), np.unique(candidates.cols)
-    gains = np.zeros((len(rows), len(cols)))
-    gains[np.searchsorted(rows, candidates.rows), np.searchsorted(cols, candidates.cols)] = now / cost
-    best = alternate_sums(gains, block)
+    worth = np.zeros((len(rows), len(cols)))
+    each = now if now.any() else gain.spread()
+    worth[np.searchsorted(rows, candidates.rows), np.searchsorted(cols, candidates.cols)] = each / cost
+    best = alternate_sums(worth, block)
     within = np.isin(candidates.rows, rows[best[0]]) & np.isin(candidates.cols, cols[best[1]])
     at = np.flatnonzero(within)
     at = at[np.lexsort((candidates.cols[at], candidates.rows[at]))]

@@ -141,7 +141,7 @@ def lines_from_table(
         "id" in columns or columns.keys() >= {"row", "col"}
     ):
         names = ", ".join(table.names) or "none"
-        raise DataError(f"expected columns id (or row and col) and value, got the columns {names}.")
+        raise DataError(f"expected columns id (or row and col) and value (or low, high), got {names}.")
     if unused := find_unused(table, se, words):
         warn(frames.name_unused(unused, table.source), stacklevel=4)
     cells_of = ({name: x[k] for name, x in columns.items()} for k in range(table.n))

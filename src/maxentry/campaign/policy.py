@@ -120,9 +120,10 @@ def next_batch(
         return Batch.none(f"{left} does not pay for {what}.")
     rows, cols = chosen.rows[:k], chosen.cols[:k]
     mean, sd = _predict(posterior, rows, cols)
-    return Batch(
-        rows, cols, mean, sd, chosen.gain[:k], chosen.cost[:k], phase or _explain_choice(criterion, chosen)
-    )
+    why = phase or _explain_choice(criterion, chosen)
+    if posterior is not None and criterion == settings.goal:
+        why += say_idle(chosen.gain[:k])
+    return Batch(rows, cols, mean, sd, chosen.gain[:k], chosen.cost[:k], why)
 
 
 def _uneven_mask(settings: Settings) -> Flags | None:
@@ -235,8 +236,11 @@ def _choose_for_goal(goal: Goal, posterior: Posterior) -> Any:
     """Return the criterion of a goal other than filling, over values in the user's units."""
     from maxentry.acquisition.targets import GoalCriterion
 
-    answers = posterior.goal_answers._replace(ends=None)  # what lies beyond an end may still be told apart
-    return GoalCriterion(goal, answers.of_pattern.convert, answers.convert)
+    answers = posterior.goal_answers
+    beyond = answers._replace(ends=None)
+    # for the best, what lies beyond an end of the scale is as good as the end: nothing more is to be gained there
+    own = answers if goal.kind == "best" else beyond
+    return GoalCriterion(goal, beyond.of_pattern.convert, own.convert)
 
 
 def _explain_choice(criterion: str, chosen: Selection) -> str:
@@ -245,6 +249,15 @@ def _explain_choice(criterion: str, chosen: Selection) -> str:
         return criterion
     better = f"at most {100 * chosen.better:.2g}% of all entries gain more"
     return f"{criterion}, best of {chosen.sampled:,} sampled candidates ({better})"
+
+
+def say_idle(gain: Array) -> str:
+    """Say how many entries of a batch for a goal promise nothing for it; nothing where all promise something."""
+    n, idle = len(gain), int((gain <= ROUNDING * gain.max(initial=0.0)).sum())
+    if not idle:
+        return ""
+    which = "these" if idle == n else f"{idle} of these {n}"
+    return f"; {which} promise nothing more for it and are what is known least"
 
 
 def _plan_lines(state: State, problem: Problem) -> tuple[Indices, Indices] | None:

@@ -13,7 +13,7 @@ from dataclasses import Field
 from typing import TYPE_CHECKING, Any
 
 from maxentry.errors import DataError, ParameterError, is_choice, is_positive, is_whole
-from maxentry.wording import show
+from maxentry.wording import count, show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -206,14 +206,29 @@ def append_features(
 def read_more_features(
     given: Any, labels: Labels, side: str, known: FeatureTable | None
 ) -> FeatureTable | None:
-    """Read the features of rows (or columns) that are added, in the columns that are known, if any are."""
-    if given is None:
-        return None
-    from maxentry.features import read_features
+    """Read the features of rows (or columns) that are added, in the columns that are known; warn of missing ones."""
+    table, notes = look_at_features(given, labels, side, known)
+    for note in notes:
+        warnings.warn(note, stacklevel=6)
+    return table
+
+
+def look_at_features(
+    given: Any, labels: Labels, side: str, known: FeatureTable | None
+) -> tuple[FeatureTable | None, list[str]]:
+    """Return the features of rows (or columns) that are added, and what to say of those that are missing."""
+    from maxentry.features import describe_missing, read_features
     from maxentry.labels import Axis
 
-    table, _ = read_features(given, Axis(side, len(labels), labels), known=known)
-    return _check_size(table, side)
+    axis = Axis(side, len(labels), labels)
+    if given is None:
+        some = ", ".join(axis.show(i) for i in range(min(3, axis.size))) + (", ..." if axis.size > 3 else "")
+        without = f"{side} features: {count(axis.size, f'new {side}')} without features: {some}"
+        return None, [] if known is None else [without]
+    table, notes = read_features(given, axis, known=known)
+    dense = known is not None and not known.is_sparse and not table.is_sparse
+    missing = describe_missing(table.match(known) if known is not None and dense else table)
+    return _check_size(table, side), [f"{side} features: {note}" for note in (*notes, *missing)]
 
 
 def read_new_costs(cost: Any, n: int) -> tuple[float, ...] | None:

@@ -340,6 +340,7 @@ class Status:
     weights: dict[str, float] | None = None  # of a ranking, by label; those not named count once
     row_features: dict[str, Any] | None = None  # n, how many, and names, of the first of them
     col_features: dict[str, Any] | None = None
+    error_of: str = "measurement"  # what the expected error is of: measurement, entry, probability or grade
 
     @classmethod
     def from_state(cls, state: State, now: dt.datetime) -> Status:
@@ -354,7 +355,7 @@ class Status:
             None if settings.levels is None else list(settings.levels),
             None if settings.limits is None else [x if math.isfinite(x) else None for x in settings.limits],
             int((state.ends[0] < state.ends[1]).sum()), settings.goal, settings.enough, _name_weights(settings),
-            _name_features(settings.row_features), _name_features(settings.col_features),
+            _name_features(settings.row_features), _name_features(settings.col_features), error_of(state),
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -379,6 +380,18 @@ class Status:
             f"  {events} from {_minute(self.created_at)} to {_minute(self.changed_at)}",
         ]
         return "\n".join(lines)
+
+
+def error_of(state: State) -> str:
+    """What the expected error is of: entries themselves where a known noise or replicates tell them from noise."""
+    settings, told = state.settings, state.told.keys(state.shape[1])
+    if settings.kind != "numbers":
+        return "probability" if settings.kind == "yes/no" else "grade"
+    split = settings.noise_sd is not None
+    if not split and settings.noise == "gaussian" and told.size > state.told_keys.size:
+        plain = told[state.ends[0] == state.ends[1]]
+        split = np.unique(plain).size < plain.size
+    return "entry" if split else "measurement"
 
 
 def describe_kind(status: Mapping[str, Any]) -> str:

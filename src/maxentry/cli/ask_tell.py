@@ -98,6 +98,7 @@ def ask(
         if not as_json:
             _say_next(table, out, where)
             _say_pending(table, campaign, where)
+            _say_idle(asked["gain"], campaign, where)
         if table.n < n and limits["plates"] is None:
             of_row = "" if row is None else f" of row {row}"
             output.warn(f"Only {table.n} of {n}{of_row} could be asked: {_why_fewer(campaign)}.")
@@ -126,6 +127,16 @@ def _say_pending(table: Table, campaign: Campaign, where: str) -> None:
         ids = ", ".join(map(str, before[:10])) + (", …" if len(before) > 10 else "")
         noun = "Id" if len(before) == 1 else "Ids"
         output.say(f"{noun} {ids} pending from before; all of it: maxentry export --pending{where}", "dim")
+
+
+def _say_idle(gain: list[Any], campaign: Campaign, where: str) -> None:
+    """Say where entries promise nothing for the goal, so that nobody measures them for it without knowing."""
+    if (idle := gain.count(0.0)) and campaign.settings.goal != "fill":
+        these = "These" if idle == len(gain) else f"{idle} of these {len(gain)}"
+        output.warn(
+            f"{these} promise nothing more for the goal '{campaign.settings.goal}' (gain 0) and are what is known "
+            f"least. What is at stake: maxentry status{where}"
+        )
 
 
 def _why_fewer(campaign: Campaign) -> str:

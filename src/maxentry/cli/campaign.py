@@ -324,7 +324,7 @@ def list_campaigns(as_json: options.Json = False, storage: options.Storage = opt
     "advice, outlook (null or error_now, error_with_pending, error_after, entries, cost, error_at_start, "
     "gain_per_cost_so_far, entries_left, gain_per_cost), past (batches with measurements, entries, "
     "error_before, error_promised, error_after), goal, enough, weights, row_features, col_features (null or n, names), "
-    "and at_stake (null or now, after, changes, choices).",
+    "error_of (measurement, entry, probability or grade) and at_stake (null or now, after, changes, choices).",
 )
 def status(
     n: Annotated[
@@ -364,7 +364,7 @@ def describe_status(status: dict[str, Any], unit: str | None = None) -> list[tup
     from maxentry.campaign.views import describe_features, describe_goal, describe_kind
     from maxentry.model.likelihood import ERROR_WORDS
 
-    size, words = status["rows"] * status["cols"], ERROR_WORDS[status["kind"]]
+    size, words = status["rows"] * status["cols"], ERROR_WORDS[status["error_of"]]
     if unit:
         words = words.replace("your units", f"in {unit}")
     again = status["measurements"] - status["told"]

@@ -335,12 +335,14 @@ def _is_remark(cell: Any) -> bool:
 
 
 def _are_flags(columns: Iterable[Sequence[Any]]) -> bool:
-    """Whether the cells that are not empty are True, False or words for yes and no, and there are some.
+    """Whether the cells that are not empty are True, False, words for yes and no, or + and -, and there are some.
 
     A few other words among them are mistakes, which are refused then.
     """
     known = [x for column in columns for x in column if not is_empty(x)]
     others = [x for x in known if not is_yes_no(x)]
+    if {"+"} <= {str(x).strip() for x in known} <= {"+", "-", "\N{MINUS SIGN}"}:
+        return True
     return bool(known) and len(others) <= MOST_WORDS * len(known) and all(map(is_word, others))
 
 
@@ -374,6 +376,8 @@ def _check_labels(side: str, labels: list[str], table: Table) -> None:
         wanted, columns = "ROW,COL --kind yes/no", columns.replace("three", "two")
     hint = f" If this is a long table (one measurement per line), pass --names {wanted} with {columns}."
     hint = (_hint_names(table) if suggest_names(table.names, table.columns)[0] else "") or hint
+    if {"lower", "upper"} & {name.strip().lower() for name in table.names}:
+        hint += " Limits are read from columns that are named low and high."
     if all(map(_is_numeral, table.names)):
         hint = NO_NAMES
     if "" in labels:

@@ -334,8 +334,6 @@ class RemoteCampaign:
         if not known:
             raise DataError(f"expected {side} labels to add, got none.")
         body = {"labels": encode(known), "cost": cost.tolist() if hasattr(cost, "tolist") else cost}
-        if features is None:
-            return body
         table = read_more_features(features, known, side, self.settings.features_of(side))
         return body | {"features": None if table is None else table.to_plain(known)}
 

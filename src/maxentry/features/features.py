@@ -7,7 +7,7 @@ f_i  p        its row i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -107,9 +107,10 @@ class Features:
         """m, p."""
         return len(self.table), self.encoding.source.size
 
-    def encode(self, new: Any) -> Features:
+    def encode(self, new: Any, labels: Sequence[Hashable] = ()) -> Features:
         """New rows in the same columns: a frame, a mapping (of one row, or of columns), an array or a sparse matrix.
 
+        labels: of the new rows; a frame that has some of them is brought into their order.
         Nothing is known of a feature that is not given, and a level that is not known is none of the levels; notes say
         so.
         """
@@ -120,15 +121,16 @@ class Features:
                 got = show(getattr(new, "shape", type(new).__name__))
                 raise DataError(f"expected {kind} features in {len(self.table.names)} columns, got {got}.")
             return replace(self, table=table, notes=())
-        return self._match(new if isinstance(new, FeatureTable) else read_new(new, self.table))
+        table, notes = (new, ()) if isinstance(new, FeatureTable) else read_new(new, self.table, labels)
+        return self._match(table, notes)
 
-    def _match(self, new: FeatureTable) -> Features:
+    def _match(self, new: FeatureTable, said: Sequence[str]) -> Features:
         table = new.match(self.table)
         strange = [
             name for name, column in zip(table.names, table.cells.T, strict=True) if np.isinf(column).any()
         ]
         absent = [name for name in table.names if name not in new.names]
-        notes = [f"unknown level of {show(name)}: none of its levels" for name in strange]
+        notes = [*said, *(f"unknown level of {show(name)}: none of its levels" for name in strange)]
         notes += [f"{show(name)} is not given: taken as its mean" for name in absent]
         return Features(table, self.encoding, tuple(notes))
 
@@ -200,15 +202,17 @@ def _sparse_encoding(matrix: Any) -> Encoding:
     return Encoding(kept, np.full(p, VALUE), zeros, zeros, scale)
 
 
+def describe_missing(table: FeatureTable, most: float = np.inf) -> list[str]:
+    """What is done to features that are missing; those with `most` missing cells or more are not named."""
+    hidden = np.zeros(0) if table.is_sparse else np.isnan(table.cells).sum(axis=0)
+    holes = np.flatnonzero((hidden > 0) & (hidden < most))
+    some = _list([f"{table.names[j]} ({hidden[j]})" for j in holes])
+    return [f"missing values are taken as the mean of their column, and marked: {some}"] if some else []
+
+
 def _describe(table: FeatureTable, encoding: Encoding) -> list[str]:
     """What was done to features that are missing or constant."""
-    notes = []
-    if not table.is_sparse:
-        hidden = np.isnan(table.cells).sum(axis=0)
-        holes = np.flatnonzero((hidden > 0) & (hidden < len(table)))
-        if holes.size:
-            some = _list([f"{table.names[j]} ({hidden[j]})" for j in holes])
-            notes.append(f"missing values are taken as the mean of their column, and marked: {some}")
+    notes = describe_missing(table, len(table))
     lost = sorted({*range(len(table.names))} - {*encoding.source.tolist()})
     if lost:
         notes.append(

@@ -209,8 +209,14 @@ def read_features(
     return (check_lines(table, axis), ()) if source.labels is None else _align(table, source.labels, axis)
 
 
-def read_new(new: Any, known: FeatureTable) -> FeatureTable:
-    """Read lines in the columns of a known table: those of the same names; an array has all of them in their order."""
+def read_new(
+    new: Any, known: FeatureTable, labels: Sequence[Hashable] = ()
+) -> tuple[FeatureTable, tuple[str, ...]]:
+    """Read lines in the columns of a known table: those of the same names; an array has all of them in their order.
+
+    labels: of the lines that are wanted, in their order; where none of them is found, all lines as they stand.
+    Returned with notes on those that are not found.
+    """
     source = _open(new, Axis("row", 0, None))
     if not frames.is_frame(new) and not isinstance(new, Mapping | tables.Table):
         if len(source.columns) != len(known.names):
@@ -221,7 +227,12 @@ def read_new(new: Any, known: FeatureTable) -> FeatureTable:
     if not common:
         listed = shorten(", ".join(map(show, known.names)), 150)
         raise DataError(f"expected some of the features {listed}, got none of them.")
-    return _read_columns(source._replace(columns=common), known.categories)
+    table = _read_columns(source._replace(columns=common), known.categories)
+    wanted, own = {*map(label_text, labels)}, source.labels or ()
+    at = [k for k, label in enumerate(own) if label_text(label) in wanted]
+    if not at:
+        return table, ()
+    return _align(table.take(at), [own[k] for k in at], Axis("row", len(labels), tuple(labels)))
 
 
 def read_labels(given: Any, axis: str) -> tuple[Hashable, ...]:
@@ -410,8 +421,8 @@ def _read_cell(cell: Any, name: str, source: _Given, k: int) -> float:
         raise DataError(
             f"{place}: expected a number, got the text {shorten(show(cell), 40)}.",
             code="text_feature",
-            hint=f"If {quoted} is a category, declare it (categories=[{quoted}], or a column of type "
-            "category); else leave it out.",
+            hint=f"If {quoted} is a category, give it as one (frame.astype({{{quoted}: 'category'}}), in JSON "
+            f"categories: [{quoted}]); else leave it out.",
             feature=name,
         ) from error
     return float("nan") if number is None else number

@@ -55,9 +55,10 @@ ANSWER_WORDS: dict[str, str] = {
 }
 # What the expected error is of, in words
 ERROR_WORDS: dict[str, str] = {
-    "numbers": "root mean square against measurements, your units",
-    "yes/no": "root mean square, of the probability of yes",
-    "grades": "root mean square, of the expected grade",
+    "measurement": "root mean square against measurements, your units",
+    "entry": "root mean square, of the entries themselves, your units",
+    "probability": "root mean square, of the probability of yes",
+    "grade": "root mean square, of the expected grade",
 }
 # Degrees of freedom that may be drawn; 100 is Gaussian to the eye.
 NU_VALUES = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)

@@ -166,7 +166,8 @@ def answer_section(subject: Subject, draw: Draw) -> dict[str, Any] | None:
 
 def sure_section(subject: Subject, ahead: Ahead, draw: Draw) -> dict[str, Any]:
     """How sure the answer is: what is at stake, the expected error, whether intervals are right, and the sampler."""
-    settings, facts = subject.require_campaign("has an outlook")[1].settings, Facts()
+    state, facts = subject.require_campaign("has an outlook")[1], Facts()
+    settings = state.settings
     unit = f" {subject.unit}" if subject.unit else ""
     after = "" if ahead.outlook is None else f"after {ahead.outlook.entries} more"
     if not settings.wanted.fills:
@@ -177,7 +178,9 @@ def sure_section(subject: Subject, ahead: Ahead, draw: Draw) -> dict[str, Any]:
         if ahead.at_stake is not None:
             facts.append((f"… {after}", name_stake(settings.wanted, ahead.at_stake.after)[1] + of))
     if ahead.outlook is not None:
-        about = ERROR_WORDS[settings.kind].removeprefix("root mean square").removesuffix(", your units")
+        about = (
+            ERROR_WORDS[views.error_of(state)].removeprefix("root mean square").removesuffix(", your units")
+        )
         facts += [
             (f"expected error now{about}", f"{ahead.outlook.error_now:.3g}{unit}"),
             (f"… {after}", f"{ahead.outlook.error_after:.3g}{unit}"),

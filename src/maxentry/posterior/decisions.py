@@ -504,9 +504,11 @@ class Prospect(NamedTuple):
     def say(self, goal: Goal, n: int) -> str:
         """What n more measurements should change, in a sentence."""
         what = {"best": "choices", "rank": "pairs", "threshold": "entries"}[goal.kind]
-        change = f"{self.changes:.1f}" if self.changes >= 0.05 else "none"
-        fall = f"should lower it by {percent(1 - self.after / self.now)} to {name_stake(goal, self.after)[1]}"
-        return f"{count(n, 'more measurement')} {fall} and change {change} of {self.choices:,} {what}"
+        change = (
+            f"change {f'{self.changes:.1f}' if self.changes >= 0.05 else 'none'} of {self.choices:,} {what}"
+        )
+        fall = f"lower it by {percent(1 - self.after / self.now)} to {name_stake(goal, self.after)[1]} and "
+        return f"{count(n, 'more measurement')} should {fall if self.after < self.now else 'not lower it but '}{change}"
 
 
 def expect_stake(

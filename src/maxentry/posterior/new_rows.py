@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, Protocol
+from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -187,14 +188,14 @@ class NewRows:
         if isinstance(given, Basis):
             if features is None or given.features is None:
                 return None
-            new = given.features.encode(features)
+            new = given.features.encode(features, self._form.row_labels or ())
             if new.shape[0] != self.n:
                 raise DataError(f"expected features of {self.n} new rows, got {new.shape[0]}.")
+            for note in new.notes:
+                warn(f"features of new rows: {note}", stacklevel=4)
             return given.encode(new.matrix)
         if features is not None:
-            raise ParameterError(
-                "the fit has no row_features, so that those of new rows say nothing; leave them out"
-            )
+            raise ParameterError("the fit has no row_features: leave out those of new rows")
         if given is None or self.observations is None:
             return None
         mask = self.observations.observed[: self.n].astype(float)
@@ -343,7 +344,8 @@ class NewRows:
 
     def __repr__(self) -> str:
         told = 0 if self.observations is None else self.observations.n
-        return f"NewRows({self.n} x {self._posterior.shape[1]}, {told} measurements)"
+        again = "; time to fit again with them" if self.refit else ""
+        return f"NewRows({self.n} x {self._posterior.shape[1]}, {told} measurements{again})"
 
 
 def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observations | None]:

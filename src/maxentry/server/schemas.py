@@ -64,6 +64,12 @@ class StatusResponse(_response(Status, id=str)):  # type: ignore[misc]
     """The status of a campaign."""
 
 
+class CreatedResponse(StatusResponse):
+    """The status of a new campaign, and what there is to say of its features."""
+
+    notes: list[str] = Field([], description="What is missing or left out of the features that were given.")
+
+
 class LabelsResponse(ResponseBody):
     """The labels of rows and columns."""
 
@@ -164,11 +170,16 @@ class VersionResponse(ResponseBody):
     version: int
 
 
-class FeaturesResponse(VersionResponse):
-    """What was read of rows or columns: the names of the features, and what is missing or left out."""
+class ChangedResponse(VersionResponse):
+    """The number of the campaign's last event, and what there is to say of features."""
+
+    notes: list[str] = Field([], description="What is missing or left out of the features that were given.")
+
+
+class FeaturesResponse(ChangedResponse):
+    """What was read of rows or columns: the names of the features."""
 
     features: list[str]
-    notes: list[str]
 
 
 class RemovedResponse(VersionResponse):

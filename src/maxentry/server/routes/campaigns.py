@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -17,6 +17,7 @@ from maxentry.campaign import views
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.events import Record, write
 from maxentry.campaign.ledger.tables import Measurement
+from maxentry.campaign.setting_values import look_at_features
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.views import Columns, Status
 from maxentry.errors import SizeError
@@ -78,7 +79,7 @@ def list_campaigns(
 @router.post("/campaigns", status_code=201)
 def create(
     service: ServiceDep, body: requests.CreateRequest, response: Response, claim: ClaimDep
-) -> schemas.StatusResponse:
+) -> schemas.CreatedResponse:
     """Create a campaign; with `values` it begins with these measurements, or not at all."""
     settings = body.settings()
     values = None if body.values is None else tell_columns(body.values, settings.get("kind"))
@@ -94,7 +95,18 @@ def create(
         **settings,
     )
     response.headers["Location"] = f"{API}/campaigns/{here.id}"
-    return status(here) if span is None else _past_status(here, span)
+    found = status(here) if span is None else _past_status(here, span)
+    return schemas.CreatedResponse(**found.model_dump(), notes=_notes(here, settings))
+
+
+def _notes(here: OpenCampaign, given: Mapping[str, Any]) -> list[str]:
+    """What there is to say of features that were given."""
+    state = here.campaign.state
+    found: list[str] = []
+    for axis in (state.row_axis, state.col_axis):
+        if (features := given.get(f"{axis.name[:3]}_features")) is not None:
+            found += Features.of(features, axis).notes
+    return found
 
 
 def _past_status(here: OpenCampaign, span: EventSpan) -> schemas.StatusResponse:
@@ -130,10 +142,11 @@ def settings(state: StateDep) -> dict[str, Any]:
 @router.patch("/campaigns/{campaign}/settings")
 def change(
     service: ServiceDep, here: CampaignDep, body: requests.ChangeRequest, claim: ClaimDep
-) -> schemas.VersionResponse:
+) -> schemas.ChangedResponse:
     """Change settings from now on; null takes one back."""
     given = body.settings()
-    return apply_change(service, here, claim, lambda campaign: campaign.set(who=body.who, **given))
+    done = apply_change(service, here, claim, lambda campaign: campaign.set(who=body.who, **given))
+    return schemas.ChangedResponse(version=done.version, notes=_notes(here, given))
 
 
 @router.post("/campaigns/{campaign}/features/{side}", openapi_extra=FEATURES_BODY)
@@ -181,31 +194,34 @@ def labels(state: StateDep) -> schemas.LabelsResponse:
 @router.post("/campaigns/{campaign}/rows")
 def add_rows(
     service: ServiceDep, here: CampaignDep, body: requests.AddLabelsRequest, claim: ClaimDep
-) -> schemas.VersionResponse:
+) -> schemas.ChangedResponse:
     """Add rows after the existing ones."""
+    return _add(service, here, body, claim, "row")
+
+
+def _add(
+    service: Service, here: OpenCampaign, body: requests.AddLabelsRequest, claim: Claim | None, side: str
+) -> schemas.ChangedResponse:
     labels = _labels(body.labels)
 
     def add(campaign: Campaign) -> None:
         m1, m2 = campaign.settings.shape
-        service.check_size(m1 + len(labels), m2)
-        campaign.add_rows(labels, cost=body.cost, features=body.features, who=body.who)
+        more_rows, more_cols = (len(labels), 0) if side == "row" else (0, len(labels))
+        service.check_size(m1 + more_rows, m2 + more_cols)
+        change = campaign.add_rows if side == "row" else campaign.add_cols
+        change(labels, cost=body.cost, features=body.features, who=body.who)
 
-    return apply_change(service, here, claim, add)
+    done, known = apply_change(service, here, claim, add), here.campaign.settings.features_of(side)
+    notes = look_at_features(body.features, labels, side, known)[1]
+    return schemas.ChangedResponse(version=done.version, notes=notes)
 
 
 @router.post("/campaigns/{campaign}/cols")
 def add_cols(
     service: ServiceDep, here: CampaignDep, body: requests.AddLabelsRequest, claim: ClaimDep
-) -> schemas.VersionResponse:
+) -> schemas.ChangedResponse:
     """Add columns after the existing ones."""
-    labels = _labels(body.labels)
-
-    def add(campaign: Campaign) -> None:
-        m1, m2 = campaign.settings.shape
-        service.check_size(m1, m2 + len(labels))
-        campaign.add_cols(labels, cost=body.cost, features=body.features, who=body.who)
-
-    return apply_change(service, here, claim, add)
+    return _add(service, here, body, claim, "column")
 
 
 @router.post("/campaigns/{campaign}/rows/remove")

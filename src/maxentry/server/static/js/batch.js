@@ -136,7 +136,9 @@ export class Batch {
       this.acted();
       const handed = await api.ask(this.path, body);
       this.suggest(null);
-      toast(`${several(handed.entries.length, "entry", "entries")} to measure.`);
+      const idle = handed.entries.filter((line) => line.gain === 0).length;
+      const said = idle ? ` ${idle === handed.entries.length ? "They" : `${idle} of them`} promise nothing more for the goal.` : "";
+      toast(`${several(handed.entries.length, "entry", "entries")} to measure.${said}`);
       this.changed();
     } catch (error) {
       this.say(this.problem, error);

@@ -70,7 +70,7 @@ export class CampaignPage {
       saved: (said, lines) => this.changes.saved(said, lines, { error: this.curve.error, answer: this.answer.sentences }),
       acted: () => this.lead(),
     });
-    this.curve = new Curve(this.path, this.kind);
+    this.curve = new Curve(this.path);
     const set = () => changeSettings(this.path, changed).catch((error) => toast(error.message, "bad"));
     this.budget = new Budget(set);
     this.history = new History(this.path);
@@ -199,7 +199,7 @@ export class CampaignPage {
     await this.load();
     this.kind.unit = this.settings.unit ?? "";
     this.lead();
-    put(this.facts, facts(this.status, this.curve.error, this.kind));
+    put(this.facts, facts(this.status, this.curve.error));
     this.budget.update(this.status);
     await Promise.all([this.history.update(this.status.events), this.refitted()]);
   }
@@ -209,8 +209,8 @@ export class CampaignPage {
     this.entries.forget();
     const shape = [this.status.rows, this.status.cols];
     const reasons = async () => this.batch.update(await api.get(`${this.path}/reasons`));
-    await Promise.all([this.map.update(shape), reasons(), this.curve.update(this.status.measurements), this.judge()]);
-    put(this.facts, facts(this.status, this.curve.error, this.kind));
+    await Promise.all([this.map.update(shape), reasons(), this.curve.update(this.status), this.judge()]);
+    put(this.facts, facts(this.status, this.curve.error));
     if (this.seen.fit === this.status.events && this.curve.error !== null) this.changes.fitted({ error: this.curve.error, answer: this.answer.sentences });
     if (this.panel.entry) await this.panel.show(this.panel.entry);
     this.lead();
@@ -225,8 +225,8 @@ export class CampaignPage {
   }
 
   async recurve() {
-    await this.curve.update(this.status.measurements);
-    put(this.facts, facts(this.status, this.curve.error, this.kind));
+    await this.curve.update(this.status);
+    put(this.facts, facts(this.status, this.curve.error));
   }
 
   /** Start a fit if there are new values, one at a time; for small matrices then the outlook and the curve. */

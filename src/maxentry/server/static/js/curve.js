@@ -19,8 +19,8 @@ function plotly() {
 }
 
 export class Curve {
-  constructor(path, kind) {
-    Object.assign(this, { path, kind });
+  constructor(path) {
+    this.path = path;
     this.axis = "measurements";
     this.found = null;
     this.outlook = null;
@@ -56,8 +56,9 @@ export class Curve {
   }
 
   /** The points at hand. */
-  async update(told) {
-    this.told = told;
+  async update({ measurements, error_of: of }) {
+    this.told = measurements;
+    this.of = of;
     this.found = await api.get(`${this.path}/curve?stale=true`);
     this.more.hidden = this.found.missing === 0;
     this.more.textContent = `Compute ${several(this.found.missing, "earlier point")}`;
@@ -120,7 +121,7 @@ export class Curve {
     const now = last.measurements === this.told ? "now" : `after ${last.measurements} measurements`;
     const ahead = this.outlook?.entries ? `, and after the ${this.outlook.entries} that would be next ${number(this.outlook.error_after)}` : "";
     const off = `expected to be off by ${number(last.error)} (root mean square)`;
-    const said = { numbers: `The completed table is ${off} from what measurements would show`, "yes/no": `The probabilities of yes are ${off}`, grades: `The expected grades are ${off}` };
-    put(this.note, `${said[this.kind.name]} ${now}${ahead}.`);
+    const said = { measurement: `The completed table is ${off} from what measurements would show`, entry: `The completed table is ${off} from the entries themselves`, probability: `The probabilities of yes are ${off}`, grade: `The expected grades are ${off}` };
+    put(this.note, `${said[this.of]} ${now}${ahead}.`);
   }
 }

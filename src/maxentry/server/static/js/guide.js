@@ -5,6 +5,7 @@ import { number, percent, several } from "./format.js";
 
 const ROUNDING = 1e-9;
 const LITTLE = 0.01; // an improvement that is called less than 1%
+const FEWEST_CHANGES = 0.05; // of choices, so many that the answer may change
 
 const capital = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
 
@@ -28,6 +29,12 @@ export function nextStep({ status, suggested, filled, n: wanted, plates, choosin
   const batch = plates ? "the next batch" : n === available ? `the last ${n === 1 ? "entry" : several(n, "entry", "entries")}` : `the next ${several(n, "entry", "entries")}`;
   const fall = expectedFall(suggested, goal);
   const more = { label, act: "ask", waits: choosing };
+  const { outlook, at_stake: stake } = suggested ?? {};
+  if (stake) { // as `maxentry status` advises
+    const least = LITTLE * (/^(rank|threshold)/.test(goal) ? 1 : outlook.error_at_start);
+    if (stake.now === 0 || (stake.now < least && stake.changes < FEWEST_CHANGES)) return { text: `${several(suggested.total, "more measurement")} should not change the answer. You can stop here.`, ...more };
+    if (fall < LITTLE) return { text: `Ask for ${batch}: should lower ${WHAT(goal)} by less than 1%, but may change the answer.`, ...more };
+  }
   if (fall === null) return { text: `Ask for ${batch}.${busy ? " The fit is still running." : ""}`, ...more };
   if (fall < LITTLE) return { text: `${several(suggested.total, "more measurement")} would lower ${WHAT(goal)} by less than 1%. You can stop here.`, ...more };
   return { text: `Ask for ${batch}: should lower ${WHAT(goal)} by ${percent(fall)}.`, ...more };

@@ -9,11 +9,6 @@ const SAYS = {
   grades: { mean: "expected grade of every entry", sd: "standard deviation of the expected grade", value: "grades that were measured, and the next batch" },
 };
 const GUESS = { numbers: "mean ± sd", "yes/no": "probability of yes", grades: "expected grade" };
-const ERROR = {
-  numbers: ["root mean square", "how far the completed table is from what a measurement of each entry would show: the root mean square over all entries"],
-  "yes/no": ["of the probability of yes", "how far the probabilities of yes may be off: the root mean square over all entries"],
-  grades: ["of the expected grade", "how far the expected grades may be off: the root mean square over all entries"],
-};
 const whole = Math.round;
 
 export class Kind {
@@ -93,11 +88,6 @@ export class Kind {
 
   get guessName() {
     return GUESS[this.name];
-  }
-
-  /** What the expected error is of: in short, and in full. */
-  get error() {
-    return ERROR[this.name];
   }
 
   // Entering

@@ -156,9 +156,9 @@ export function addLabels(path, side, changed) {
   const labels = h("textarea", { rows: 6, required: true });
   const send = async () => {
     const given = labels.value.split(/\r?\n/).map((line) => line.trim()).filter(Boolean);
-    await api.write(`${path}/${side === "row" ? "rows" : "cols"}`, { labels: given, who: await author() });
+    const { notes } = await api.write(`${path}/${side === "row" ? "rows" : "cols"}`, { labels: given, who: await author() });
     changed();
-    return `${given.length} ${given.length === 1 ? many.slice(0, -1) : many} added.`;
+    return [`${given.length} ${given.length === 1 ? many.slice(0, -1) : many} added.`, ...notes].join(" ");
   };
   ask(`Add ${many}`, `Add ${many}`, send, field(`New ${many}`, labels, "One label per line. They come after the present ones; nothing of them is measured yet."));
   labels.focus();

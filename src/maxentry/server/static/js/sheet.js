@@ -119,7 +119,9 @@ export class Sheet {
   /** Whether the values are words for yes and no, or counts of trials. */
   get yesNo() {
     const { values } = this.matrix;
-    return values.length > 0 && values.every(({ value, trials }) => (value === undefined ? trials !== undefined : WORDS.has(value.trim().toLowerCase())));
+    const plus = values.some(({ value }) => value?.trim() === "+"); // - alone may mean that nothing was measured
+    const known = (text) => WORDS.has(text.toLowerCase()) || (plus && ["+", "-", "\u2212"].includes(text));
+    return values.length > 0 && values.every(({ value, trials }) => (value === undefined ? trials !== undefined : known(value.trim())));
   }
 
   /** What else the values may be, if they are all plain numbers. */
@@ -170,7 +172,7 @@ export class Sheet {
       encoding === WESTERN ? h("p", { class: "note" }, `Read as ${WESTERN}, since the file is not UTF-8: look at the labels.`) : null,
       title ? h("p", { class: "note" }, `Left out as a title: ${title}`) : null,
       this.doubts(),
-      this.unused.length ? h("p", { class: "note" }, `Not used: ${this.unused.join(", ")}.`) : null,
+      this.unused.length ? h("p", { class: "note" }, `Not used: ${this.unused.join(", ")}. Limits are read from columns called low and high, standard errors from se, sem or sd.`) : null,
       this.hint ? h("p", { class: "note" }, this.hint.said) : null);
     this.changed();
   }

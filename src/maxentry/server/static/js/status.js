@@ -4,9 +4,17 @@ import * as api from "./api.js";
 import { h, put, toast } from "./dom.js";
 import { ago, count, moment, number, percent } from "./format.js";
 
+// What the expected error is of: in short, and in full
+const ERROR = {
+  measurement: ["against measurements", "how far the completed table is from what a measurement of each entry would show, noise included: the root mean square over all entries"],
+  entry: ["of the entries themselves", "how far the completed table is from the entries themselves, without the noise of a measurement: the root mean square over all entries"],
+  probability: ["of the probability of yes", "how far the probabilities of yes may be off: the root mean square over all entries"],
+  grade: ["of the expected grade", "how far the expected grades may be off: the root mean square over all entries"],
+};
+
 /** The figures at the top. */
-export function facts(status, error, kind) {
-  const [short, full] = kind.error;
+export function facts(status, error) {
+  const [short, full] = ERROR[status.error_of];
   const all = status.told + status.pending + status.available + status.failed;
   const lost = [[status.failed, "failed"], [status.withdrawn, "withdrawn"], [status.expired, "expired"]].filter(([n]) => n > 0);
   const again = status.measurements - status.told;
