@@ -144,7 +144,7 @@ def test_asked_and_unasked_measurements_may_be_in_one_table(asked: Campaign) -> 
         ("id,value,failed\n1,3,perhaps\n", DataError, "yes or no"),
         ("id,value,value\n1,3,4\n", DataError, "several columns are named value"),
         ("id,value\n1,3,4\n", DataError, "line 2: expected 2 cells, got 3"),
-        ("1,a,x,1.5\n", DataError, "the columns 1, a, x, 1.5"),
+        ("1,a,x,1.5\n", DataError, "got 1, a, x, 1.5"),
         ("", DataError, "a line of names"),
         ("\n\n", DataError, "a line of names"),
         ("sep=;\n", DataError, "a line of names"),
