@@ -74,7 +74,8 @@ def fit(
 def share_inside(p: maxentry.Posterior, truth: np.ndarray, of: Any = "rows") -> float:
     found = p.ranking(of, level=LEVEL)
     average = truth.mean(1 if of == "rows" else 0)[found["row" if of == "rows" else "col"]]
-    return float(np.mean((found["low"] <= average) & (average <= found["high"])))
+    whole = np.isfinite(average)  # of lines with values that nobody knows there is no average
+    return float(np.mean(((found["low"] <= average) & (average <= found["high"]))[whole]))
 
 
 def simulate(seed: int, shape: tuple[int, int], known: float, noise: float | None) -> tuple[np.ndarray, ...]:
