@@ -35,10 +35,11 @@ HEAD = f"""Intervals of row averages (`rank rows`).
 
 Written by `python -m benchmarks.averages`. {__doc__.split(chr(10) * 2)[1].replace(chr(10), " ")}
 
-Tables of `simulated` and `prior` are sums of row effects, column effects (sd 0.7 each) and noise. All of it is noise of
-measurements, which answers do not know: they count half of what stands out as the entry's own. So intervals are a
-little too short with any prior, and a fit of rank 2 takes some noise for pattern beside that. Tables drawn from the
-prior itself are a test (`tests/posterior/test_decisions.py`).
+Tables of `simulated` (fits by default; where it is missing below, it was not run yet) and `prior` are sums of row
+effects, column effects (sd 0.7 each) and noise. All of it is noise of measurements, which answers do not know: they
+count half of what stands out as the entry's own. So intervals are a little too short with any prior, and a fit of rank
+2 takes some noise for pattern beside that. Tables drawn from the prior itself are a test
+(`tests/posterior/test_decisions.py`).
 
 `prior` and `real` fit with IG(1/2, b) as the law of the variances of row and column effects; b = 0.0001 is the default.
 Where noise is large, few values a row do not show that rows differ, and the default believes that they hardly do:
@@ -73,7 +74,8 @@ def fit(
 def share_inside(p: maxentry.Posterior, truth: np.ndarray, of: Any = "rows") -> float:
     found = p.ranking(of, level=LEVEL)
     average = truth.mean(1 if of == "rows" else 0)[found["row" if of == "rows" else "col"]]
-    return float(np.mean((found["low"] <= average) & (average <= found["high"])))
+    whole = np.isfinite(average)  # of lines with values that nobody knows there is no average
+    return float(np.mean(((found["low"] <= average) & (average <= found["high"]))[whole]))
 
 
 def simulate(seed: int, shape: tuple[int, int], known: float, noise: float | None) -> tuple[np.ndarray, ...]:

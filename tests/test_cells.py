@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxentry import Observations, cells
-from maxentry.cells import YES_NO, Statement, Words, parse_line, parse_measurement
+from maxentry.cells import YES_NO, Statement, Words, parse_measurement
 from maxentry.errors import DataError, ParameterError
+from maxentry.readings import parse_line
 
 inf = math.inf
 WHERE = "t.csv, line 2, column a"
@@ -96,7 +97,11 @@ def test_a_decimal_comma_where_the_table_has_one(cell, low, high, comma):
         ("many", "never", "'many' is not a number. Leave it empty if it was not measured. Grades need kind='grades'"),
         ("ca. 3", "never", "'ca. 3' is not a number. Write a number, a limit as <0.5 or >100, or a range as 0.5..0.7."),
         ("n.d.", "never", "'n.d.' is not a number. Leave it empty if it was not measured, write <0.5 if it was below"),
-        ("ND", "never", "Leave it empty if it was not measured, write <0.5 if it was below a limit of 0.5."),
+        ("ND", "never", "write <0.5 if it was below a limit of 0.5, or failed on a plate if it went wrong."),
+        ("fehlgeschlagen", "never", "Leave it empty if it was not measured, or write failed on a plate."),
+        ("#WERT!", "never", "Leave it empty if it was not measured, or write failed on a plate."),
+        ("timeout", "never", "not measured, >60 if it took longer than 60, or write failed on a plate."),
+        ("n.b.", "never", "write <0.5 if it was below a limit of 0.5"),
         ("<LOD", "never", "Leave it empty if it was not measured, write <0.5"),
         ("-", "never", "For + and - say kind='yes/no' (--kind yes/no)."),
         ("pass", "never", "Values that are yes or no need kind='yes/no' (--kind yes/no)."),

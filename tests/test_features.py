@@ -134,8 +134,8 @@ def test_csv_with_decimal_commas_words_for_nothing_and_categories() -> None:
     assert F.names[-1] == "logP missing"
     np.testing.assert_allclose(F.matrix[[0, 1, 3], 0] * F.scale[0] + F.centre[0], [1, 2, 5])
     assert read_labels(tables.read(io.StringIO(text)), "row") == ("d", "b", "c", "a")
-    with pytest.raises(DataError, match=r"feature 'logP', line 2: .*decimal comma"):
-        read_csv('row,logP\na,"1,5"\nb,2\n')
+    with pytest.raises(DataError, match=r"feature 'logP', line 2: '1,234' may mean 1234 or 1\.234"):
+        read_csv('row,logP\na,"1,234"\nb,2\n')
 
 
 def test_sparse_features_stay_sparse_and_keep_their_proportions() -> None:

@@ -10,8 +10,8 @@ import maxentry
 ROOT = Path(maxentry.__file__).parent
 LAYERS = {
     "errors": 1, "_io": 1, "_types": 1, "wording": 1,
-    "labels": 2, "frames": 2, "tables": 2, "cells": 2, "observations": 2, "belief": 2, "kernels": 2, "progress": 2,
-    "transform": 2, "engines": 2, "features": 2,
+    "labels": 2, "frames": 2, "tables": 2, "cells": 2, "readings": 2, "observations": 2, "belief": 2, "kernels": 2,
+    "progress": 2, "transform": 2, "engines": 2, "features": 2,
     "model": 3, "design": 3,
     "completion": 4, "acquisition": 4,
     "posterior": 5, "gpu": 5,

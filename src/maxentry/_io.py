@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import errno
-import io
 import math
 import os
 import re
@@ -366,55 +365,3 @@ class ThreadTeam:
             self._wait(others)
         for other in others:
             other.result()
-
-
-# Workbooks of Excel
-
-MOST_COLUMNS = 16_384  # of a sheet
-MOST_ELEMENTS = 1_000_000  # of the XML of a line of a sheet; ten times as many of its texts
-LARGEST_WORKBOOK = 2**28  # bytes, unpacked
-
-
-def open_workbook(content: bytes, source: str) -> Any:
-    """Open a workbook of a reasonable size."""
-    import zipfile
-    from xml.parsers import expat
-
-    from openpyxl import load_workbook
-
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as package:
-            parts = package.infolist()
-            size, most = sum(part.file_size for part in parts), LARGEST_WORKBOOK / 2**20
-            if size > LARGEST_WORKBOOK:
-                got = f"{size / 2**20:.0f} MiB"
-                raise DataError(f"{source}: expected a workbook of at most {most:.0f} MiB, got one of {got}.")
-            for part in parts:
-                with package.open(part) as stream, suppress(expat.ExpatError):  # a picture, say
-                    _check_part(stream, source)
-        with warnings.catch_warnings():  # of drawings and styles that are not read
-            warnings.simplefilter("ignore")
-            return load_workbook(io.BytesIO(content), read_only=True, data_only=True)
-    except DataError:
-        raise
-    except Exception as error:  # of zip, of XML, of openpyxl
-        raise DataError(f"{source} is not an Excel file that can be read: {error!s:.80}.") from None
-
-
-def _check_part(stream: Any, source: str) -> None:
-    """Refuse a part of a workbook that would take much more memory than its text when openpyxl reads it."""
-    from xml.parsers import expat
-
-    parser, count, start = expat.ParserCreate(), 0, 0
-
-    def open_element(name: str, _: object) -> None:
-        nonlocal count, start
-        count += 1
-        if name == "row" or name.endswith(":row"):
-            start = count
-        if count - start > (MOST_ELEMENTS if start else 10 * MOST_ELEMENTS):
-            got = f"{count - start} elements in {'a line' if start else 'a part'}"
-            raise DataError(f"{source}: expected a sheet of at most {MOST_COLUMNS} columns, got {got}.")
-
-    parser.StartElementHandler = open_element
-    parser.ParseFile(stream)

@@ -1,7 +1,4 @@
-"""What the cell of a table says: a number, a limit, nothing, a failed measurement, a word with a number, or an id.
-
-Also: what a measurement says when its cells are put together (value, low, high, se).
-"""
+"""What the cell of a table says: a number, a limit, nothing, a failed measurement, a word with a number, or an id."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxentry.errors import DataError, ParameterError, is_flag
 from maxentry.frames import is_missing, to_float
-from maxentry.labels import NOTHING as NO_MEASUREMENT
 from maxentry.labels import as_array, floats, label_text
 from maxentry.tables import DecimalComma, cell_text
 from maxentry.wording import NO_WORDS, YES_WORDS, as_text, show
@@ -24,13 +20,48 @@ NOTHING = ("", "na", "n/a", "nan", "null", "none", "<na>")
 FAILED = ("failed", "fail")
 YES = ("1", "1.0", "true", "t", "yes", "y", "x", *FAILED)
 NO = ("0", "0.0", "false", "f", "no", "n", *NOTHING)
-MOST_TRIALS = 100_000  # in one line
 LONGEST_ID = 18  # digits; Python refuses to parse a whole number of thousands of digits
 # What people write where there is no value: not detected, not determined, below a limit of detection
 ABSENT = (
-    *("nd", "n.d.", "n.d", "n/d", "n.a.", "n.a", "nq", "n.q.", "-", "--", "–", "—", "?", "missing"),
+    *(
+        "nd",
+        "n.d.",
+        "n.d",
+        "n/d",
+        "n.a.",
+        "n.a",
+        "nq",
+        "n.q.",
+        "-",
+        "--",
+        "–",
+        "—",
+        "?",
+        "missing",
+        "#n/a",
+        "#nv",
+    ),
     *("unknown", "not detected", "not determined", "not measured", "failed", "trace", "traces"),
     *("below detection", "lod", "loq", "bdl", "bql", "blq", "<lod", "<loq", "< lod", "< loq"),
+    *("nb", "n.b.", "n.b", "n.n.", "k.a.", "k. a.", "fehlt", "spuren", "<nwg", "<bg"),
+    *("nicht bestimmt", "nicht gemessen", "nicht detektiert", "nicht nachweisbar", "unbekannt"),
+)
+# … and where measuring went wrong
+WRONG = (
+    *(
+        "error",
+        "err",
+        "failure",
+        "aborted",
+        "crash",
+        "crashed",
+        "timeout",
+        "time out",
+        "timed out",
+        "invalid",
+    ),
+    *("fehler", "fehlgeschlagen", "abgebrochen", "defekt", "ungültig", "missglückt"),
+    *("#value!", "#wert!", "#div/0!", "#ref!", "#bezug!", "#num!", "#zahl!", "#name?"),
 )
 
 _POINT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
@@ -215,6 +246,8 @@ class Words(NamedTuple):
         if code not in self.codes.values():
             counts = _WHOLE.fullmatch(str(cell).strip()) and "yes" in self.codes
             hint = " Counts of trials go in two columns, successes and trials." if counts else ""
+            if not hint and lower_text(cell) in (*ABSENT, *WRONG):
+                hint = f" {EMPTY}."
             raise ValueError(f"expected {self.expected}, got {show(cell, 40)}.{hint}")
         return code  # type: ignore[return-value]
 
@@ -252,7 +285,42 @@ def parse_measurement(
     try:
         return read_cell(cell, decimal_comma, words)
     except ValueError as error:
-        raise DataError(f"{where}: {error}", said=getattr(error, "said", str(error))) from None
+        said = getattr(error, "said", str(error))
+        raise DataError(f"{where}: {error}", said=said, at=where, cell=show(cell, 20)) from None
+
+
+class Refusals:
+    """Cells of a table that are no measurements, refused together: the first in full, then where others are."""
+
+    ROOM = 230  # characters, so that a further hint fits
+
+    def __init__(self, source: str = "") -> None:
+        self.source, self.found = source, list[DataError]()
+
+    def add(self, error: DataError) -> None:
+        """Keep the error of a cell; any other is raised at once."""
+        if "at" not in error.fields:
+            raise error
+        self.found.append(error)
+
+    def check(self, more: str = "") -> None:
+        """Raise if a cell was refused. more: a sentence on the table as a whole."""
+        if not self.found:
+            return
+        first, *rest = self.found
+        places = [f"{e.fields['at'].removeprefix(f'{self.source}, ')} ({e.fields['cell']})" for e in rest]
+        others = ""
+        for n in (2, 1, 0) if rest else ():  # as many as a line has room for
+            named, left = "; ".join(places[:n]), len(rest) - n
+            others = (
+                f" Likewise {named}{f' and {left} more' if left > 0 else ''}."
+                if n
+                else f" {left} more are alike."
+            )
+            if len(first.message) + len(others) + len(more) + len(first.hint) < self.ROOM:
+                break
+        fields = {key: x for key, x in first.fields.items() if key not in ("at", "cell")}
+        raise DataError(f"{first.message}{others}{more}", code=first.code, hint=first.hint, **fields)
 
 
 def read_cell(
@@ -296,10 +364,8 @@ def _split_ends(text: str, decimal_comma: DecimalComma) -> tuple[str | float, st
     return None if ends_of is None else (ends_of["low"], ends_of["high"])
 
 
-GRADES = (
-    "Leave it empty if it was not measured. Grades need kind='grades' and their order in levels (--kind grades "
-    "--levels A,B,C)."
-)
+EMPTY = "Leave it empty if it was not measured"
+GRADES = f"{EMPTY}. Grades need kind='grades' and their order in levels (--kind grades --levels A,B,C)."
 
 
 def _advice(cell: Any, decimal_comma: DecimalComma = "never") -> str:
@@ -307,7 +373,10 @@ def _advice(cell: Any, decimal_comma: DecimalComma = "never") -> str:
     text = lower_text(cell) if isinstance(cell, str) else ""
     if text in ABSENT:
         yes_no = " For + and - say kind='yes/no' (--kind yes/no)." if text in YES_NO.codes else ""
-        return f"Leave it empty if it was not measured, write <0.5 if it was below a limit of 0.5.{yes_no}"
+        return f"{EMPTY}, write <0.5 if it was below a limit of 0.5, or failed on a plate if it went wrong.{yes_no}"
+    if text in WRONG:
+        limit = ", >60 if it took longer than 60" if text[:4] == "time" else ""
+        return f"{EMPTY}{limit}, or write failed on a plate."
     if text in YES_NO.codes:
         return "Values that are yes or no need kind='yes/no' (--kind yes/no)."
     if "±" in text:
@@ -339,16 +408,18 @@ def read_cells(
     if array.dtype.kind in "fiub":
         return floats(array, where), None, None
     flat = list(array.flat) if array.dtype.kind in "mM" else array.astype(object).ravel()
-    low, high = np.full(len(flat), np.nan), np.full(len(flat), np.nan)
+    low, high, refused = np.full(len(flat), np.nan), np.full(len(flat), np.nan), Refusals()
     for k, cell in enumerate(flat):
         if is_missing(cell) or (isinstance(cell, str) and is_empty(cell) and not (words and words.has(cell))):
             continue
         try:
             statement = read_cell(cell, "unambiguous", words)
         except ValueError as error:
-            raise _refuse_cell(cell, where(k), error, words) from None
+            refused.add(_refuse_cell(cell, where(k), error, words))
+            continue
         if statement is not None:
             low[k], high[k] = statement
+    refused.check()
     known = ~np.isnan(low)
     plain = np.array_equal(low[known], high[known])
     middle = [Statement(a, b).value for a, b in zip(low.tolist(), high.tolist(), strict=True)]
@@ -363,11 +434,10 @@ def _refuse_cell(cell: Any, where: str, reason: ValueError, words: Words | None)
     # Text that is certainly meant as a measurement tells nothing about the form of the table
     code = "text_value" if is_text and advice in ("", GRADES) else None
     if words or not isinstance(reason, _NoMeasurementError) or (is_text and _LIKE_A_LIMIT.search(str(cell))):
-        return DataError(f"{where}: {reason}", code=code)
+        return DataError(f"{where}: {reason}", code=code, at=where, cell=show(cell, 20))
     kind = "text" if is_text else type(cell).__name__
-    return DataError(
-        f"expected real numbers, got {show(cell)} ({kind}) at {where}. {advice}".rstrip(), code=code
-    )
+    said = f"expected real numbers, got {show(cell)} ({kind}) at {where}. {advice}".rstrip()
+    return DataError(said, code=code, at=where, cell=show(cell, 20))
 
 
 def are_measurements(cells: Sequence[Any]) -> bool:
@@ -398,192 +468,3 @@ def check_distinct(new: Iterable[Hashable], side: str, known: Iterable[Hashable]
         if other != label:
             both = f"{show(other)} and {show(label)}"
             raise DataError(f"expected {side} labels that read differently as text, got {both}.")
-
-
-# Measurements in columns: values, their ends and standard errors
-
-
-class Reading(NamedTuple):
-    """One measurement as a line of a table has it: its ends and its standard error."""
-
-    low: float
-    high: float
-    se: float = 0.0
-
-    @property
-    def statement(self) -> Statement:
-        """What it says of the value."""
-        return Statement(self.low, self.high)
-
-    @property
-    def is_value(self) -> bool:
-        """Whether it is a plain value, perhaps with a standard error."""
-        return self.low == self.high
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is a plain value without a standard error."""
-        return self.low == self.high and not self.se
-
-    def __str__(self) -> str:
-        """The statement, and the standard error in words where there is one."""
-        said = f"{self.low:g}" if self.is_value else str(self.statement)
-        return f"{said} (se {self.se:g})" if self.se else said
-
-
-def check_reading(reading: Reading, where: str) -> Reading:
-    """Return a reading whose standard error is finite and not negative; raise for others."""
-    if not 0 <= reading.se < math.inf:
-        wanted = "a standard error that is finite and not negative"
-        raise DataError(f"{where}: expected {wanted}, got {reading.se:g}.")
-    return reading
-
-
-def parse_line(
-    cell: Mapping[str, Any],
-    where: Callable[[str], str],
-    decimal_comma: DecimalComma = "never",
-    words: Words | None = None,
-) -> list[Reading]:
-    """Read the measurements of a line: none where it is empty, several where it counts successes of trials.
-
-    cell: the cells by role (see `frames.BESIDE`); where: the name of a role's cell for errors.
-    """
-    statement = parse_measurement(cell.get("value"), where("value"), decimal_comma, words)
-    if words is YES_NO and cell.keys() & {"successes", "trials"}:
-        counts = _parse_counts(cell, where)
-        if counts and statement is not None:
-            raise DataError(f"{where('value')}: expected a value, or successes and trials, got both.")
-        if counts and not is_empty(cell.get("se")):
-            raise DataError(
-                f"{where('se')}: expected no standard error beside counts, got {as_text(cell['se'])}."
-            )
-        if counts:
-            return [Reading(1.0, 1.0)] * counts[0] + [Reading(0.0, 0.0)] * (counts[1] - counts[0])
-    if "low" in cell or "high" in cell:
-        statement = _within(statement, cell, where, decimal_comma)
-    if statement is None:
-        return []
-    se = parse_number(cell["se"], where("se"), decimal_comma) if "se" in cell else None
-    return [check_reading(Reading(*statement, se or 0.0), where("se"))]
-
-
-def _within(
-    statement: Statement | None,
-    cell: Mapping[str, Any],
-    where: Callable[[str], str],
-    decimal_comma: DecimalComma,
-) -> Statement | None:
-    """Put a value together with cells of its ends: an empty end is open, a value must be one of them."""
-    low, high = (parse_number(cell.get(name), where(name), decimal_comma) for name in ("low", "high"))
-    if low is None and high is None:
-        return statement
-    ends = Statement(-math.inf if low is None else low, math.inf if high is None else high)
-    if not ends.low <= ends.high or (math.isinf(ends.low) and math.isinf(ends.high)):
-        wanted = "low at or below high, and one of them finite"
-        raise DataError(f"{where('low')}: expected {wanted}, got {ends.low:g} and {ends.high:g}.")
-    one_sided = ends.is_value or math.isinf(ends.low) or math.isinf(ends.high)
-    if statement is None or statement == ends or (one_sided and statement == (ends.value, ends.value)):
-        return ends
-    raise DataError(
-        f"{where('value')}: expected a value, or its limits low and high, got both. Leave the value empty where only "
-        "the limits are known; rename low and high if they are a confidence interval."
-    )
-
-
-def _parse_counts(cell: Mapping[str, Any], where: Callable[[str], str]) -> tuple[int, int] | None:
-    """Read how many of how many trials were a success; None where both are empty."""
-    successes, trials = (parse_id(cell.get(name), where(name)) for name in ("successes", "trials"))
-    if successes is None and trials is None:
-        return None
-    if successes is None or trials is None or not 0 <= successes <= trials <= MOST_TRIALS:
-        wanted = f"successes from 0 to trials, and at most {MOST_TRIALS} trials"
-        got = " of ".join("none" if x is None else str(x) for x in (successes, trials))
-        raise DataError(f"{where('trials')}: expected {wanted}, got {got}.")
-    return successes, trials
-
-
-def read_lines(
-    values: NDArray[Any],
-    beside: Mapping[str, Sequence[Any]],
-    rows: Sequence[Any],
-    cols: Sequence[Any],
-    words: Words | None,
-) -> tuple[NDArray[np.int64] | None, Any, Any, Any, Any]:
-    """Read the measurements of a long frame: the line of each (None: one for every line), value, low, high and se."""
-
-    def place(k: int) -> str:
-        return f"row {show(rows[k])}, column {show(cols[k])}"
-
-    if not beside:
-        return None, *read_cells(values, place, words), None
-    at, found = [], []
-    for k, cell in enumerate(values):
-        line = {"value": cell} | {name: column[k] for name, column in beside.items()}
-        readings = parse_line(line, lambda name, k=k: f"{place(k)}, {name}", words=words)  # type: ignore[misc]
-        at += [k] * len(readings)
-        found += readings
-    if not found:
-        raise DataError(NO_MEASUREMENT)
-    low, high, se = np.array(found, dtype=np.float64).T
-    return np.array(at, dtype=np.int64), np.full(len(at), np.nan), low, high, se
-
-
-def check_ends(
-    low: Any, high: Any, values: NDArray[np.float64], where: Callable[[int], str]
-) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-    """Check the ends of the measurements; a value that is NaN becomes a number between its ends, in place."""
-    low, high = (_read_beside(end, values.size, name, where) for end, name in ((low, "low"), (high, "high")))
-    plain = np.isnan(low) & np.isnan(high)
-    low[plain] = high[plain] = values[plain]
-    with np.errstate(invalid="ignore"):
-        wrong = ~plain & (
-            ~(low <= high) | (low == np.inf) | (high == -np.inf) | (np.isinf(low) & np.isinf(high))
-        )
-        representative = np.where(np.isinf(low), high, np.where(np.isinf(high), low, low / 2 + high / 2))
-        unset = np.isnan(values) & ~plain
-        values[unset] = np.where(low == high, low, representative)[unset]
-        outside = ~plain & ~wrong & ~((low <= values) & (values <= high))
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        wanted = "a lower end at or below the upper one, at least one of them finite (-inf, inf: open)"
-        raise DataError(f"expected {wanted}, got {low[k]:g} and {high[k]:g} at {where(k)}.")
-    if outside.any():
-        k = int(np.argmax(outside))
-        raise DataError(
-            f"expected a value between its ends {low[k]:g} and {high[k]:g}, got {values[k]:g} at {where(k)}."
-        )
-    return low, high
-
-
-def check_errors(
-    se: Any, values: NDArray[np.float64], where: Callable[[int], str]
-) -> NDArray[np.float64] | None:
-    """Check the standard errors; a missing one is 0."""
-    errors = _read_beside(se, values.size, "se", where)
-    errors[np.isnan(errors)] = 0.0
-    wrong = ~((errors >= 0) & (errors < np.inf))
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        raise DataError(
-            f"expected standard errors that are finite and not negative, got {errors[k]:g} at {where(k)}."
-        )
-    return errors
-
-
-def _read_beside(given: Any, n: int, name: str, where: Callable[[int], str]) -> NDArray[np.float64]:
-    """Return numbers given beside the values, one for each."""
-    if given is None:
-        raise DataError("expected low= and high= together, got one of them (-inf and inf are open ends).")
-    array = as_array(given)
-    if array.shape != (n,):
-        raise DataError(f"expected {name}= of length {n}, one for each value, got shape {array.shape}.")
-    return floats(array, where)
-
-
-def count_limits(low: NDArray[np.float64], high: Any) -> str:
-    """Say how many measurements are below a limit, above one or between two."""
-    below, above = np.isinf(low), np.isinf(high)
-    between = int((~below & ~above & (low < high)).sum())
-    counts = (int(below.sum()), "below a limit"), (int(above.sum()), "above one"), (between, "between two")
-    return ", ".join(f"{count} {words}" for count, words in counts if count)

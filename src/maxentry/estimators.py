@@ -26,7 +26,6 @@ from maxentry.cells import Words, read_cells
 from maxentry.completion import Completion, nuclear_norm
 from maxentry.completion.result import fold_in as fold_in_completion
 from maxentry.errors import DataError, MissingDependencyError, ParameterError, is_whole
-from maxentry.labels import name_long
 from maxentry.model.likelihood import DataKind, Noise, kind_words
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations, find_kind
@@ -34,6 +33,7 @@ from maxentry.posterior.complete import complete
 from maxentry.posterior.new_rows import fold_in, fold_in_mean
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.schedule import Effort, Kind, Sampling
+from maxentry.tables.layout import name_long
 from maxentry.transform import Scaling
 from maxentry.wording import show
 

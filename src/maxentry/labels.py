@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
-import re
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
-from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from maxentry import frames, wording
 from maxentry._io import check_memory
 from maxentry.errors import DataError, LabelError, ParameterError, is_whole
-from maxentry.frames import foreign_code, is_missing, object_array, to_cells, to_float, to_list
+from maxentry.frames import foreign_code, is_missing, object_array, to_float, to_list
 
 PER_LABEL = 24  # bytes of a row or column: its count, its place, and one of work
 NOTHING = "expected at least one observation that is not missing, got none."
@@ -235,8 +233,8 @@ class Axis:
         got = ", ".join(show(x) for x in labels[:3]) + more
         if self.labels is None:
             raise LabelError(f"expected {self.name} positions from 0 to {self.size - 1}, got {got}.")
-        by_text = {wording.as_text(label): label for label in self.labels}
-        text = wording.as_text(labels[0])[:200]
+        by_text = {wording.as_text(label).casefold(): label for label in reversed(self.labels)}
+        text = wording.as_text(labels[0])[:200].casefold().strip()
         near = difflib.get_close_matches(text, by_text, n=1, cutoff=1.0 if text.isdigit() else 0.6)
         hint = f" (did you mean {show(by_text[near[0]])}?)" if near else ""
         raise LabelError(f"expected known {self.name} labels, got {got}{hint}.")
@@ -509,90 +507,3 @@ def _places(labels: Sequence[Hashable] | None, n: int, axis: Axis, what: str) ->
         twice = next(axis.show(place) for place in places if places.count(place) > 1)
         raise ParameterError(f"expected every {axis.name} label once in the {what}, got {twice} twice.")
     return places
-
-
-# Columns of labels: a long table under other names
-
-LABELS = re.compile(r"(?i:(.+[ _.-])?id|(row|col(umn)?|user|item|movie|model|task)([ _.-]?id)?)|.*[a-z]I[dD]")
-ASIDE = re.compile(
-    r"(?i).*(time|date|stamp|zeit|datum)|se|sem|sd|low|high|well|plate|batch|run|replicate|n|(.*[ _.-])?id"
-)  # columns beside the values
-LOOK_AT, MOST_COLUMNS = 10_000, 12  # lines and columns of a table that are looked at
-
-
-def name_long(frame: Any, *, quiet: bool = False) -> dict[str, Hashable]:
-    """Return the names of row, col and value of a frame that is plainly long, and say so; nothing for any other."""
-    with foreign_code("a frame", frame):
-        names, columns = _first_columns(frame)
-    if not columns:
-        return {}
-    found, said = find_long(names, columns), ""
-    roles = dict(zip(found or ("row", "col", "value"), names, strict=False))
-    given = ", ".join(f"{role}={name!r}" for role, name in roles.items())
-    if found:
-        said = f"a long table: {given}. With these names given, this is not said."
-    elif len(columns) < 6 and _are_pairs(*columns[:3]):
-        labels = f"{names[0]!r} and {names[1]!r} look like labels of rows and columns"
-        said = f"a matrix, though {labels}. If each line is one measurement, say {given}."
-    if said and not quiet:
-        warn(f"the frame was read as {said}", stacklevel=4)
-    return roles if found else {}
-
-
-def _first_columns(frame: Any) -> tuple[tuple[Hashable, ...], list[NDArray[Any]]]:
-    """Return the names and some cells of the first columns; nothing where the frame labels its rows."""
-    table = frames.open_frame(frame)
-    if len(table.names) < 3 or table.has_labels:
-        return (), []
-    names = tuple(table.names[:MOST_COLUMNS])
-    return names, [to_cells(table.column(j)[:LOOK_AT]) for j in range(len(names))]
-
-
-def find_long(names: Sequence[Hashable], columns: Sequence[Sequence[Any] | NDArray[Any]]) -> tuple[str, ...]:
-    """Return the roles of the first columns of a plainly long table: row, col, value; nothing for any other table.
-
-    Labels are words, or whole numbers under a name like user; those of rows repeat. No other column may be values.
-    Where the third is one of low and high, or successes and trials are counted, there is no value.
-    """
-    if len(columns) < 3:
-        return ()
-    rows, cols, values, *rest = (cells[:LOOK_AT] for cells in columns[:MOST_COLUMNS])
-    labelled = all(_are_labels(name, cells) for name, cells in zip(names, (rows, cols), strict=False))
-    if not labelled or len({*rows}) == len(rows):
-        return ()
-    called = [str(name).strip().lower() for name in names[2:]]
-    if called[0] in ("low", "high") or {*called} >= {*frames.COUNTS}:
-        return "row", "col"
-    if any(map(is_word, values)) and not all(map(is_yes_no, values)):
-        return ()
-    others = (cells for name, cells in zip(called[1:], rest, strict=False) if not ASIDE.fullmatch(name))
-    plain = all(any(map(is_word, cells)) or all(map(is_missing, cells)) for cells in others)
-    return ("row", "col", "value") if plain else ()
-
-
-def is_yes_no(cell: Any) -> bool:
-    """Whether it is True, False or a word for yes or no, or missing."""
-    if isinstance(cell, str):
-        return cell.strip().lower() in (*wording.YES_WORDS, *wording.NO_WORDS)
-    return isinstance(cell, bool | np.bool_) or is_missing(cell)
-
-
-def is_word(cell: Any) -> bool:
-    """Whether it is text that begins neither like a number nor like a limit."""
-    return isinstance(cell, str) and not cell.strip()[:1].isdigit() and cell.strip()[:1] not in "<>≤≥+-.,="
-
-
-def _are_labels(name: Hashable, cells: Iterable[Any]) -> bool:
-    if all(map(is_word, cells)):
-        return True
-    named = isinstance(name, str) and LABELS.fullmatch(name.strip()) is not None
-    return named and all(isinstance(x, str) or (to_float(x) or 0.5).is_integer() or x == 0 for x in cells)
-
-
-def _are_pairs(rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> bool:
-    """Whether two columns hold whole numbers, each at least twice on average, and no pair of them twice."""
-    if rows.size < 20 or any(x.dtype == object or np.isnan(x).any() for x in (rows, cols, values)):
-        return False
-    whole = bool((rows == np.floor(rows)).all() and (cols == np.floor(cols)).all())
-    few = max(np.unique(rows).size, np.unique(cols).size) <= rows.size // 2
-    return whole and few and np.unique(np.stack([rows, cols]), axis=1).shape[1] == rows.size

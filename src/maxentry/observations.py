@@ -16,16 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxentry import frames
-from maxentry.cells import (
-    YES_NO,
-    Words,
-    are_measurements,
-    check_ends,
-    check_errors,
-    count_limits,
-    read_cells,
-    read_lines,
-)
+from maxentry.cells import YES_NO, Words, are_measurements, read_cells
 from maxentry.errors import DataError, is_choice
 from maxentry.labels import (
     NOTHING,
@@ -41,7 +32,6 @@ from maxentry.labels import (
     floats,
     is_matrix,
     is_sparse,
-    name_long,
     numbered_rows,
     place,
     positions_or_labels,
@@ -49,6 +39,8 @@ from maxentry.labels import (
     show,
     sparse_triples,
 )
+from maxentry.readings import check_ends, check_errors, count_limits, read_lines
+from maxentry.tables.layout import name_long
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,13 +23,18 @@ from scipy.special import expit, xlogy
 from maxentry._types import Array, Flags, Indices, Indices32
 from maxentry.cells import Statement
 from maxentry.errors import DataError, ParameterError, is_choice
+from maxentry.labels import place
 from maxentry.wording import one_line, show
+
+if TYPE_CHECKING:
+    from maxentry.observations import Observations
 
 Kind = Literal["none", "log", "logit"]
 
 SMALLEST, LARGEST = 1e-150, 1e150  # of a value with a logarithm here: their squares are still numbers
 PERCENT = "percent"
 MOST_GRADES, EACH = 10, 4  # different values of grades at most, and how often each comes on average at least
+BEYOND = 0.1  # of the width of a scale: a value farther beyond its ends is a mistake, not noise
 NEAR_ENDS = 3  # values near the ends of a scale from which it is taken for one
 EXPECTED = "transform must be 'none', 'log', 'logit', 'logit(low, high)' or 'percent'"
 
@@ -202,6 +208,30 @@ def guess_ends(values: ArrayLike) -> tuple[float, float] | None:
         return None
     near = (y <= 0.01 * high) | (y >= 0.99 * high)
     return (0.0, high) if near.sum() >= NEAR_ENDS else None
+
+
+def is_beyond(values: ArrayLike, limits: tuple[float, float] | None) -> Flags:
+    """Return which values lie so far beyond the two ends of a scale that they cannot be meant.
+
+    Noise may carry a reading a little beyond an end, a lost decimal point or another unit much farther. A scale that is
+    open at one end has no width to judge by.
+    """
+    low, high = limits or (-np.inf, np.inf)
+    slack, y = BEYOND * (high - low), np.asarray(values, dtype=np.float64)
+    return np.asarray((y < low - slack) | (y > high + slack))
+
+
+def warn_of_beyond(o: Observations, limits: tuple[float, float] | None) -> None:
+    """Warn of plain values far beyond the ends of the scale."""
+    far = np.flatnonzero(is_beyond(o.values, limits) & (True if o.low is None else o.low == o.high))
+    if limits is not None and far.size:
+        where = place(o.row_axis, int(o.rows[far[0]]), o.col_axis, int(o.cols[far[0]]))
+        more = f" (and {far.size - 1} more)" if far.size > 1 else ""
+        warn(
+            f"expected values from {limits[0]:g} to {limits[1]:g}, got {o.values[far[0]]:g} at {where}{more}, which "
+            "counts as at the end of the scale or beyond. Is it a mistake?",
+            stacklevel=3,
+        )
 
 
 def hint_kind(values: ArrayLike, shell: bool = False) -> str:

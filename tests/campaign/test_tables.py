@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 from tests.campaign.stand_ins import campaign, lowest
 
-from maxentry import tables
 from maxentry.campaign.campaign import Campaign
 from maxentry.errors import CampaignError, DataError, LabelError, MissingDependencyError
 
@@ -139,19 +138,19 @@ def test_asked_and_unasked_measurements_may_be_in_one_table(asked: Campaign) -> 
         (PLATE.replace("4,b", "44,b"), DataError, "ids are 1 to 4"),
         (PLATE.replace("4,b", "four,b"), DataError, "line 5: expected an id"),
         (PLATE.replace("4,b,y", ",b,"), DataError, "line 5"),
-        (PLATE.replace("2,a,y,", "1,a,x,9"), CampaignError, "recorded for id 1"),
+        (PLATE.replace("2,a,y,", "1,a,x,9"), CampaignError, "expected one value for id 1"),
         (PLATE.replace("2,a,y,", "1,a,x,failed"), CampaignError, "id 1, which has one"),
         ("id,value,failed\n1,3,yes\n", DataError, "got both"),
         ("id,value,failed\n1,3,perhaps\n", DataError, "yes or no"),
         ("id,value,value\n1,3,4\n", DataError, "several columns are named value"),
         ("id,value\n1,3,4\n", DataError, "line 2: expected 2 cells, got 3"),
-        ("1,a,x,1.5\n", DataError, "the columns 1, a, x, 1.5"),
+        ("1,a,x,1.5\n", DataError, "got 1, a, x, 1.5"),
         ("", DataError, "a line of names"),
         ("\n\n", DataError, "a line of names"),
         ("sep=;\n", DataError, "a line of names"),
         ('id,value\n1,"3\n', DataError, "line 2: not valid CSV"),
         ("id,note,value\n1,\"at 5 o'clock,3\n2,,4\n", DataError, "line 3: not valid CSV"),
-        ('id,value\n1,"1,5"\n', DataError, "line 2, column value: '1,5' is not a number"),
+        ('id,value\n1,"1,234"\n', DataError, "line 2, column value: '1,234' may mean 1234 or 1.234"),
         (
             "id\tvalue\n1\t1,234\n",
             DataError,
@@ -193,10 +192,10 @@ def test_parquet_by_polars_or_by_nothing(
     asked: Campaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = parquet(tmp_path)
-    monkeypatch.setattr(tables, "find_spec", lambda name: None)
+    monkeypatch.setattr("maxentry.tables.parquet.find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match=r"maxentry\[parquet\]"):
         asked.tell(path)
-    monkeypatch.setattr(tables, "find_spec", lambda name: name == "polars" or None)
+    monkeypatch.setattr("maxentry.tables.parquet.find_spec", lambda name: name == "polars" or None)
     assert asked.tell(path).told == 2
 
 

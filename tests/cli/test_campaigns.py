@@ -283,7 +283,7 @@ def test_nothing_is_taken_of_a_table_with_a_mistake() -> None:
             "a,c1,c2\nr1,1,\nr2,,x\n",
             "t.csv, line 3, column c2: 'x' is not a number.",
         ),
-        ("row,col,value\nr1,c1,1\nr1,c1,2\n", "expected the value 1 recorded"),
+        ("row,col,value\nr1,c1,1\nr1,c1,2\n", "expected one value for row 'r1', column 'c1', got 1 and 2"),
         ("id,value\n1,2\n", "expected an id that was asked"),
     ):
         Path("t.csv").write_text(content)
@@ -501,13 +501,13 @@ def test_a_plate_without_a_column_of_values_says_so(header: str) -> None:
     Path("t.csv").write_text(f"{header}\n{','.join('1' * len(header.split(',')))}\n")
     names = header.replace(",", ", ")
     said = refused("tell", "t.csv")
-    assert said == f"Expected columns id (or row and col) and value (or low, high), got the columns {names}."
+    assert said == f"Expected columns id (or row and col) and value (or low, high), got {names}."
 
 
 def test_a_decimal_comma_between_commas_is_explained() -> None:
     begin()
     Path("t.csv").write_text('row,col,value\nr1,c1,"7,476"\n')
-    assert "'7,476' is not a number. A decimal comma is read only where" in refused("tell", "t.csv")
+    assert "'7,476' may mean 7476 or 7.476. Use a decimal point." in refused("tell", "t.csv")
 
 
 def test_no_number_is_refused() -> None:

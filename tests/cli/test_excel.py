@@ -12,11 +12,11 @@ import pytest
 from openpyxl import Workbook, load_workbook
 from tests.cli.run import answer, good, refused
 
-from maxentry import _io, tables
+from maxentry import tables
 from maxentry.acquisition.problem import Limits
 from maxentry.cli.options import parse_shape
 from maxentry.errors import DataError, ParameterError
-from maxentry.tables import Format, Table
+from maxentry.tables import Format, Table, excel, parquet
 
 
 def write_book(path: str, **sheets: list[list[Any]]) -> str:
@@ -110,10 +110,10 @@ def test_an_empty_workbook_and_one_too_large_are_refused(monkeypatch: pytest.Mon
     write_book("empty.xlsx", Sheet1=[])
     with pytest.raises(DataError, match=r"got nothing in empty\.xlsx"):
         tables.read("empty.xlsx")
-    monkeypatch.setattr(_io, "LARGEST_WORKBOOK", 100)
+    monkeypatch.setattr(excel, "LARGEST_WORKBOOK", 100)
     with pytest.raises(DataError, match=r"at most 0 MiB, got one of 0 MiB"):
         tables.read("empty.xlsx")
-    monkeypatch.setattr(tables, "MOST_LINES", 3)
+    monkeypatch.setattr(excel, "MOST_LINES", 3)
     with pytest.raises(DataError, match="less than 3 lines"):
         tables.write(Table(["a"], [[1, 2, 3]]), io.BytesIO(), Format.xlsx)
 
@@ -174,17 +174,17 @@ def test_cells_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     pl.DataFrame({"a": [1] * 100_000}).write_parquet("table.parquet")
     size = Path("table.parquet").stat().st_size
     assert 4 * size < 100_000
-    monkeypatch.setattr(tables, "MOST_CELLS", 5)
+    monkeypatch.setattr(excel, "MOST_CELLS", 5)
     with pytest.raises(DataError, match="5 cells, got line 3 with 2 columns, cell 6"):
         tables.read("full.xlsx")
     with pytest.raises(DataError, match="at most 5 cells, got 9"):
         tables.read("sparse.xlsx")
     for library in ("pyarrow", "polars"):
-        monkeypatch.setattr(tables, "parquet_library", lambda library=library: library)
+        monkeypatch.setattr(parquet, "parquet_library", lambda library=library: library)
         with pytest.raises(DataError, match=rf"at most {4 * size} cells in a file of its size, got 100000\."):
             tables.read("table.parquet")
     write_sheet("wide.xlsx", f"<sheetData><row>{'<d/>' * 200}</row></sheetData>")
-    monkeypatch.setattr(_io, "MOST_ELEMENTS", 100)
+    monkeypatch.setattr(excel, "MOST_ELEMENTS", 100)
     with pytest.raises(DataError, match="at most 16384 columns, got 101 elements in a line"):
         tables.read("wide.xlsx")
 

@@ -7,18 +7,18 @@ import polars as pl
 import pytest
 from tests.cli.run import answer, good, refused
 
-from maxentry.cells import Reading
-from maxentry.cli import inputs
+from maxentry.cli import matrices
 from maxentry.errors import DataError
+from maxentry.readings import Reading
 
 inf = math.inf
 
 
 def matrix(
     content: str, names: str | None = None, se: str | None = None, name: str = "t.csv"
-) -> inputs.Matrix:
+) -> matrices.Matrix:
     Path(name).write_text(content)
-    return inputs.read_matrix(name, names, se)
+    return matrices.read_matrix(name, names, se)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from maxentry import tables
 from maxentry.cells import parse_flag, parse_number
-from maxentry.cli import inputs
+from maxentry.cli import inputs, matrices
 from maxentry.errors import DataError, LabelError, MaxentryError
 from maxentry.labels import label_text
 from maxentry.tables import Table
@@ -68,31 +68,31 @@ def test_labels_as_text() -> None:
 
 
 def test_a_wide_table() -> None:
-    found = inputs.parse_matrix(table("ligand,S1,S2\nL1,1,\nL2,NA,0\nL3,,\n"))
+    found = matrices.parse_matrix(table("ligand,S1,S2\nL1,1,\nL2,NA,0\nL3,,\n"))
     assert (found.row_labels, found.col_labels, found.corner) == (["L1", "L2", "L3"], ["S1", "S2"], "ligand")
     assert (found.rows, found.cols, found.values) == (["L1", "L2"], ["S1", "S2"], [1.0, 0.0])
 
 
 def test_a_long_table_may_name_entries_without_a_value() -> None:
-    found = inputs.parse_matrix(table("Row,Column,note,Value\nb,y,,2\na,y,x,\nb,x,,1\nb,y,,3\n"))
+    found = matrices.parse_matrix(table("Row,Column,note,Value\nb,y,,2\na,y,x,\nb,x,,1\nb,y,,3\n"))
     assert (found.row_labels, found.col_labels) == (["b", "a"], ["y", "x"])
     assert (found.rows, found.cols, found.values) == (["b", "b", "b"], ["y", "x", "y"], [2.0, 1.0, 3.0])
 
 
 def test_a_long_table_with_other_names() -> None:
-    found = inputs.parse_matrix(table("ligand,substrate,yield\nA,s,0.5\n"), "Ligand, substrate,yield")
+    found = matrices.parse_matrix(table("ligand,substrate,yield\nA,s,0.5\n"), "Ligand, substrate,yield")
     assert found.columns() == {"row": ["A"], "col": ["s"], "value": [0.5]}
 
 
 def test_decimal_commas_between_semicolons() -> None:
-    assert inputs.parse_matrix(table("row;col;value\nA;x;1,5\n")).values == [1.5]
-    assert inputs.parse_matrix(table("row;x\nA;1,5\n")).values == [1.5]
+    assert matrices.parse_matrix(table("row;col;value\nA;x;1,5\n")).values == [1.5]
+    assert matrices.parse_matrix(table("row;x\nA;1,5\n")).values == [1.5]
 
 
 def test_between_tabs_a_comma_must_not_look_like_that_of_thousands() -> None:
-    assert inputs.parse_matrix(table("row\tx\nA\t1,5\nB\t0,1234\n")).values == [1.5, 0.1234]
+    assert matrices.parse_matrix(table("row\tx\nA\t1,5\nB\t0,1234\n")).values == [1.5, 0.1234]
     with pytest.raises(DataError, match=r"t\.csv, line 2, column x: '1,234' may mean 1234 or 1\.234"):
-        inputs.parse_matrix(table("row\tx\nA\t1,234\n"))
+        matrices.parse_matrix(table("row\tx\nA\t1,234\n"))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_between_tabs_a_comma_must_not_look_like_that_of_thousands() -> None:
 )  # fmt: skip
 def test_tables_that_are_no_measurements_are_refused(content: str, names: str | None, sentence: str) -> None:
     with pytest.raises(DataError) as caught:
-        inputs.parse_matrix(table(content), names)
+        matrices.parse_matrix(table(content), names)
     assert sentence in str(caught.value)
 
 
@@ -250,6 +250,6 @@ def test_a_first_column_of_values_is_not_taken_for_labels_in_silence(
     labels: tuple[str, ...], warned: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = [f"{label},{k},5" for k, label in enumerate(labels)]
-    found = inputs.parse_matrix(table("x,y,z\n" + "\n".join(lines) + "\n"))
+    found = matrices.parse_matrix(table("x,y,z\n" + "\n".join(lines) + "\n"))
     assert found.row_labels == list(labels)
     assert ("looks like" in capsys.readouterr().err) == warned

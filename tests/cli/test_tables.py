@@ -10,7 +10,7 @@ from openpyxl import Workbook
 from maxentry import tables
 from maxentry.cli import output
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
-from maxentry.tables import Format, Table
+from maxentry.tables import Format, Table, parquet
 
 
 def table_of(content: bytes | str, name: str = "data.csv") -> Table:
@@ -146,7 +146,7 @@ def test_without_any_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def hide(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    monkeypatch.setattr(tables, "find_spec", lambda name: None if name in names else name)
+    monkeypatch.setattr(parquet, "find_spec", lambda name: None if name in names else name)
 
 
 # Writing
@@ -169,7 +169,7 @@ def test_a_file_is_written_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(tables, "_write_to", full)
+    monkeypatch.setattr("maxentry.tables.table._write_to", full)
     with pytest.raises(DataError, match=r"cannot write out.csv: No space left on device"):
         tables.write(Table(["a"], [[1]]), "out.csv")
     assert Path("out.csv").read_text() == "precious"
@@ -262,23 +262,24 @@ def test_a_title_above_the_names_is_left_out_and_said(above: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("content", "names"),
     [
-        "a\nb;c\nd;e\n",
-        "a,b\nx;y,1\nz;w,2\n",
-        "name\nL1;0,5\nL2;0,7\n",
-        "row,1,2\nA,1,2\n",
-        "name\nx\ny\n",
-        "title\nrow,x\n",
+        ("a\nb;c\nd;e\n", ["a"]),
+        ("a,b\nx;y,1\nz;w,2\n", ["a", "b"]),
+        ("row,1,2\nA,1,2\n", ["row", "1", "2"]),
+        ("name\nx\ny\n", ["name"]),
     ],
 )
-def test_what_may_be_no_title_is_not_left_out(content: str) -> None:
+def test_what_may_be_no_title_is_not_left_out(content: str, names: list[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        try:
-            assert table_of(content).names[0] == content.splitlines()[0].split(",")[0]
-        except DataError as error:
-            assert "If there is a title above the names of the columns, delete it." in error.message  # noqa: PT017
+        assert table_of(content).names == names
+
+
+@pytest.mark.parametrize("content", ["name\nL1;0,5\nL2;0,7\n", "title\nrow,x\n"], ids=["values", "names"])
+def test_a_line_that_is_no_plain_title_is_refused_with_advice(content: str) -> None:
+    with pytest.raises(DataError, match=r"If there is a title above the names of the columns, delete it\."):
+        table_of(content)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from tests.campaign.conftest import cache  # noqa: F401
 from tests.contracts.test_campaign_like import QUICK, lab  # noqa: F401
 
-from maxentry.cells import Reading
 from maxentry.errors import CampaignError, DataError, LabelError
+from maxentry.readings import Reading
 
 inf = math.inf
 ROWS, COLS = ["a", "b", "c"], ["x", "y"]

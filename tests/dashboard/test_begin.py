@@ -91,6 +91,25 @@ def test_a_list_with_counts_of_trials_or_ends(lab: Any, reader: Reader, tmp_path
     assert [m["text"] for m in lab.get(f"{created(lab)}/measurements").json()["items"]] == told
 
 
+def test_sums_are_left_out_by_a_button_and_slips_are_named(lab: Any, reader: Reader, tmp_path: Path) -> None:
+    (tmp_path / "sums.csv").write_text("ligand,S1,S2\nL1,1,2\nl1,3,4\nL2,5,6\nMittelwert,3,4\n")
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Begin with a file").set_input_files(tmp_path / "sums.csv")
+    sheet = form.get_by_role("region", name="How the file was read")
+    expect(sheet).to_contain_text("4 rows, 2 columns, 8 values.")
+    expect(sheet).to_contain_text("“L1” and “l1” are named nearly alike.")
+    sheet.get_by_role("button", name="Leave it out: Mittelwert").click()
+    expect(sheet).to_contain_text("3 rows, 2 columns, 6 values.")
+    sheet.get_by_role("button", name="Take it back: Mittelwert").click()
+    expect(sheet).to_contain_text("4 rows, 2 columns, 8 values.")
+    sheet.get_by_role("button", name="Leave it out: Mittelwert").click()
+    form.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_role("heading", name="sums", level=1).wait_for()
+    assert lab.get(f"{created(lab)}/labels").json()["rows"] == ["L1", "l1", "L2"]
+
+
 @pytest.mark.filterwarnings("ignore:.*read as windows-1252")
 @pytest.mark.parametrize(
     ("text", "encoding", "unused"),
@@ -103,8 +122,13 @@ def test_a_list_with_counts_of_trials_or_ends(lab: Any, reader: Reader, tmp_path
         ),
         ("ligand,substrate,yield,comment\nL1,S1,5,\nL1,S2,6,\nL2,S1,7,\n", "utf-8", "Not used: comment."),
         ("model,task,score,passed\na,x,0.5,yes\na,y,0.6,no\nb,x,0.7,yes\n", "utf-8", "Not used: passed."),
+        (
+            "when,user,item,r\n2024-01-05,u,x,5\n2024-01-05,u,y,6\n2024-01-06,v,x,7\n",
+            "utf-8",
+            "Not used: when.",
+        ),
     ],
-    ids=["words", "numbers", "an empty column", "passed or not"],
+    ids=["words", "numbers", "an empty column", "passed or not", "dates first"],
 )
 def test_a_plain_list_is_known_as_one(
     lab: Any, reader: Reader, tmp_path: Path, text: str, encoding: str, unused: str

@@ -11,10 +11,11 @@ from sklearn.exceptions import NotFittedError
 from tests.frames.test_numbered_rows import both, read
 
 import maxentry
-from maxentry import complete, labels, transform, wording
+from maxentry import complete, transform, wording
 from maxentry.cells import YES_NO
 from maxentry.errors import DataError
 from maxentry.estimators import BayesianCompleter
+from maxentry.tables import layout
 
 
 def ratings(users: str = "user", items: str = "item", value: str = "rating") -> dict[str, Any]:
@@ -143,9 +144,7 @@ def test_the_page_knows_the_same_names_of_columns() -> None:
     script = (Path(maxentry.__file__).parent / "server" / "static" / "js" / "sheet.js").read_text(
         encoding="utf-8"
     )
-    words, camel = labels.LABELS.pattern.removeprefix("(?i:").rsplit(")|", 1)
-    assert f"const LABELS = [/^({words})$/i, /^{camel}$/];" in script
     known = script.split("const WORDS = new Set([")[1].split("])")[0]
     assert {*json.loads(f"[{known}]")} == {*wording.YES_WORDS, *wording.NO_WORDS}
     assert f"const [MOST_GRADES, EACH] = [{transform.MOST_GRADES}, {transform.EACH}];" in script
-    assert f"const ASIDE = /^({labels.ASIDE.pattern.removeprefix('(?i)')})$/i;" in script
+    assert f"const ASIDE = /^({layout.ASIDE.pattern.removeprefix('(?i)')})$/i;" in script

@@ -221,5 +221,5 @@ def test_a_comma_before_three_digits_in_a_text_frame_is_refused(cell: str) -> No
 
 def test_text_in_a_wide_frame_may_be_that_of_a_long_one() -> None:
     frame = pd.DataFrame({"x": ["s1", "s2", "s3"], "y": ["1", "0", "2"]}, index=ROWS)
-    with pytest.raises(DataError, match=r"--levels A,B,C\)\. If this is a long frame"):
+    with pytest.raises(DataError, match=r"--levels A,B,C\)\. 2 more are alike\. If this is a long frame"):
         Observations.of(frame)

@@ -20,7 +20,7 @@ import polars as pl
 from scipy import sparse
 
 from maxentry import Campaign, InverseGamma, Observations, Priors, Sampling, complete
-from maxentry.campaign.tell import lines_from_table
+from maxentry.campaign.lines import lines_from_table
 from maxentry.errors import MaxentryError
 from maxentry.tables import Format, read
 

@@ -442,8 +442,8 @@ POSTERIOR = [
     ),
     Mistake(
         "posterior/posterior.py",
-        "nu = None if self.draws.nu is None else self.draws.nu.ravel()",
-        "nu = None",
+        "return NoiseLaw(var, nu, cuts)",
+        "return NoiseLaw(var, None, cuts)",
         "predictive intervals of Student noise are Gaussian",
         "posterior/test_posterior.py",
     ),

@@ -15,6 +15,7 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from warnings import warn
 
 import numpy as np
 
@@ -24,11 +25,12 @@ from maxentry.campaign import events, fits, tell, views
 from maxentry.campaign.address import is_in_memory
 from maxentry.campaign.events import ColsAdded, Created, Event, Record, RowsAdded
 from maxentry.campaign.fits import follow, open_state
+from maxentry.campaign.lines import Line, read_lines
 from maxentry.campaign.schema import delete_campaign, write_name
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings, check_settings, read_settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage
-from maxentry.campaign.tell import Line, Receipt
+from maxentry.campaign.tell import Receipt
 from maxentry.campaign.views import FrameKind, Status
 from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError, is_whole
 from maxentry.wording import as_text, show
@@ -181,7 +183,7 @@ class Campaign:
         settings: `rank`, `acquisition`, `costs`, `mask`, `transform`, `range`, `lease`, `budget`, `target_sd` and
             the others of `Settings`. row_features, col_features: what is known of rows and columns, as in `complete`.
         values: values known already, as a table that `tell` accepts; of an entry there may be several. If they are not
-            valid, no campaign is created.
+            valid, no campaign is created. A warning names labels that may not be meant: sums and means, footers, slips.
         exist_ok: open the campaign if there is one of this name with the same labels; its settings do not change.
         frame: the type of tables and maps that this object returns: "pandas", "polars", or "columns" (plain data); by
             default that of `values` (or of labels, costs, a mask). It is not stored: pass it to `open`, too.
@@ -194,7 +196,7 @@ class Campaign:
         wanted = check_settings(Settings(name=name, rows=rows, cols=cols, seed=seed, **settings))  # type: ignore[arg-type]
         if not exist_ok:
             check_new_labels(wanted)
-        told = [] if values is None else tell.read_lines(values, words=wanted.words, flags=True)
+        told = [] if values is None else read_lines(values, words=wanted.words, flags=True)
         created, at = Created(wanted), dt.datetime.now(dt.UTC)
         news, _ = tell.judge_lines(
             told, replay([Record(1, at, None, created)]), True, at
@@ -206,6 +208,8 @@ class Campaign:
             campaign = cls(opened, key, owned=owned, cache=cache, clock=clock, policy=policy, frame=frame)
             if told and not is_new:
                 campaign.tell_lines(told, False, who)
+            if is_new and (doubts := views.doubt_labels(campaign.state)):
+                warn(doubts, stacklevel=2)
             return campaign
 
     @classmethod
@@ -439,9 +443,7 @@ class Campaign:
         withdrawn, unless the campaign asks for replicates (the setting `again`).
         """
         beside = {"low": low, "high": high, "se": se, "words": self.settings.words}
-        return self.tell_lines(
-            tell.read_lines(ids, values, row=row, col=col, value=value, **beside), again, who
-        )
+        return self.tell_lines(read_lines(ids, values, row=row, col=col, value=value, **beside), again, who)
 
     def correct(
         self,

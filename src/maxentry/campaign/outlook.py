@@ -237,7 +237,11 @@ def describe_goal(
     if enough is not None:
         return f"go on: {said} {enough:g} was asked for."
     least = LEAST_STAKE * (outlook.error_at_start if goal.kind == "best" else 1.0)
-    idle = prospect.now < least and prospect.changes < FEWEST_CHANGES
+    fall = (
+        (prospect.now - prospect.after) / outlook.entries * outlook.entries_left if outlook.entries else 0.0
+    )
+    little = prospect.now < least or fall <= LEAST_REST * prospect.now
+    idle = little and prospect.changes < FEWEST_CHANGES
     return f"{said} You can stop here." if idle else f"go on: {said}"
 
 

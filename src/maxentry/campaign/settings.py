@@ -40,10 +40,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maxentry.acquisition.problem import Costs
-    from maxentry.cells import Reading, Words
+    from maxentry.cells import Words
     from maxentry.features import FeatureTable
     from maxentry.labels import Labels
     from maxentry.model.goal import Goal
+    from maxentry.readings import Reading
 
 WITHOUT_MODEL = WITHOUT_BELIEF
 LATER = {
@@ -260,7 +261,7 @@ class Settings:
     # Values that are told
 
     def check_value(self, value: float | Reading, name: str) -> None:
-        """Raise unless a value is finite, in the range and valid for the transform; so the ends of a limit."""
+        """Raise unless a value is finite, in the range, on the scale and can be transformed; so the ends of a limit."""
         import numpy as np
 
         from maxentry.transform import Transform
@@ -272,10 +273,10 @@ class Settings:
             if value.se and self.noise != "gaussian":
                 wanted = f"expected values without standard errors with noise={self.noise!r}"
                 raise DataError(f"{wanted}, got {said} at {name}; leave them out, or set noise to gaussian.")
-        if self.likelihood.discrete:
-            if not isinstance(value, float):
-                raise DataError(f"expected a value of the kind {self.likelihood}, got {said} at {name}.")
-            self.likelihood.check_value(value, name)
+        if self.likelihood.discrete and not isinstance(value, float):
+            raise DataError(f"expected a value of the kind {self.likelihood}, got {said} at {name}.")
+        if low == high:
+            self.likelihood.check_value(low, name)
         least, most = self.range or (-math.inf, math.inf)
         for end in (low, high):
             if not math.isfinite(end) and low == high:
@@ -292,13 +293,15 @@ class Settings:
         """Return whether `check_value` would accept all of these; False where it must be asked for each."""
         import numpy as np
 
-        from maxentry.transform import Transform
+        from maxentry.transform import Transform, is_beyond
 
         if self.likelihood.discrete:
             return False
         told = np.array([*values], dtype=np.float64)
         low, high = self.range or (-math.inf, math.inf)
-        valid = Transform.parse(self.transform).inside(told) & np.isfinite(told)
+        valid = (
+            Transform.parse(self.transform).inside(told) & np.isfinite(told) & ~is_beyond(told, self.limits)
+        )
         return bool((valid & (told >= low) & (told <= high)).all())
 
     # Changes

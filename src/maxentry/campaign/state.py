@@ -42,10 +42,10 @@ from maxentry.campaign.ledger.tables import (
     to_micros,
 )
 from maxentry.campaign.settings import Settings
-from maxentry.cells import Reading
 from maxentry.errors import MaxentryError, StorageError
 from maxentry.labels import Axis, Labels
 from maxentry.observations import Observations
+from maxentry.readings import Reading
 
 # Purposes of random generators. Do not reorder: the draws of existing campaigns depend on these numbers.
 FIT, WARM, CHOICE, OUTLOOK, STATION, DESIGN = range(6)

@@ -1,33 +1,34 @@
 """Changes by the user, validated against the state and turned into events.
 
 Each change (told values, corrections, failures, withdrawals, added rows and columns, settings) returns the events to
-append. It raises if it is not possible, and returns no event if it would change nothing. Told values are read into
-lines first, from ids, from entries or from a table.
+append. It raises if it is not possible, and returns no event if it would change nothing. Told values come as lines
+(`lines.py`).
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 from warnings import warn
 
 import numpy as np
 
-from maxentry import cells, frames, tables
+from maxentry import cells, readings
 from maxentry.campaign import settings
 from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
 from maxentry.campaign.ledger.tables import FAILED, REMOVED, RETRY, Ask, Finder, Measurement, entry_keys
+from maxentry.campaign.lines import Line
 from maxentry.campaign.setting_values import read_more_features, read_new_costs
 from maxentry.campaign.state import State
-from maxentry.cells import Reading, Words
 from maxentry.errors import CampaignError, DataError, MaxentryError, ParameterError, is_whole
 from maxentry.frames import is_sequence, to_list
-from maxentry.labels import check_labels, find_long, label_columns, place
-from maxentry.tables import DecimalComma, Table
-from maxentry.wording import as_text, show
+from maxentry.labels import check_labels, place
+from maxentry.readings import Reading
+from maxentry.tables.doubts import doubt_labels
+from maxentry.transform import is_beyond
+from maxentry.wording import as_text, sentence, show
 
 Outcome = tuple[Sequence[Event], None]
 
@@ -55,7 +56,7 @@ def correct(
             raise DataError("expected a value with its standard error, got the standard error alone.")
         return ([], None) if old.struck else ([Corrected(old.number, None, as_text(reason))], None)
     spread = (old.se or 0.0) if error is None else error
-    reading = cells.check_reading(Reading(*statement, spread), where)
+    reading = readings.check_reading(Reading(*statement, spread), where)
     name = place(state.row_axis, old.row, state.col_axis, old.col)
     state.settings.check_value(statement.value if reading.is_plain else reading, name)
     if not old.struck and reading == (old.reading or Reading(old.value, old.value)):
@@ -84,6 +85,8 @@ def add_labels(
     axis = state.row_axis if kind is RowsAdded else state.col_axis
     known = check_labels(labels, axis.name)
     cells.check_distinct(known, axis.name, axis.labels or ())
+    for note in doubt_labels(axis.name, known, known=axis.labels or ()):
+        warn(sentence(note), stacklevel=5)
     more = read_more_features(features, known, axis.name, state.settings.features_of(axis.name))
     return [kind(known, read_new_costs(cost, len(known)), more, state.settings.costs.entry is not None)], None
 
@@ -104,6 +107,14 @@ def change_settings(state: State, changes: Mapping[str, Any]) -> Outcome:
     """Change settings; the event holds the checked values."""
     after = settings.change_settings(state.settings, changes)
     beside = state.standing.beside
+    if "limits" in changes:
+        plain = beside["low"] == beside["high"] if beside else True
+        for k in np.flatnonzero(is_beyond(state.values, after.limits) & plain)[:1]:
+            name = place(state.row_axis, int(state.told.rows[k]), state.col_axis, int(state.told.cols[k]))
+            raise ParameterError(
+                f"limits are the ends of a scale that holds all values, got {after.limits} and {state.values[k]:g} at "
+                f"{name}; correct that value first, or strike it out"
+            )
     if after.noise != "gaussian" and beside and beside["se"].any():
         got = f"{int((beside['se'] > 0).sum())} with one; keep noise='gaussian'"
         raise ParameterError(f"noise={after.noise!r} is for values without standard errors, got {got}")
@@ -168,32 +179,6 @@ def parse_ids(ids: Any) -> list[int]:
 Entry = tuple[int, int]  # row and column, by position
 
 
-class Line(NamedTuple):
-    """One line of a report: an entry, by id or by labels, and its value, a failure, or neither (still awaited)."""
-
-    id: int | None
-    row: Any
-    col: Any
-    value: float | None  # for a limit or a range a number that stands for it
-    failed: bool = False
-    reason: str = ""
-    where: str = ""
-    reading: Reading | None = None  # ends and standard error of what is more than a plain value
-    counts: tuple[int, int] | None = None  # successes and trials, where the line counts them
-
-    @property
-    def content(self) -> dict[str, Any]:
-        """What the line says, wherever it came from; the same for the same line in all versions."""
-        said, later = self._asdict() | {"where": ""}, {"reading": self.reading, "counts": self.counts}
-        plain = {name: x for name, x in said.items() if name not in later}
-        return plain | {name: list(x) for name, x in later.items() if x is not None}
-
-    @property
-    def n(self) -> int:
-        """How many measurements the line tells of: one for each trial."""
-        return 1 if self.counts is None else self.counts[1]
-
-
 class Receipt(NamedTuple):
     """The result of a report: how many measurements were recorded, failed, known already, or are still awaited."""
 
@@ -204,159 +189,6 @@ class Receipt(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.told} told, {self.failed} failed, {self.known} known already, {self.awaited} still awaited"
-
-
-# Reading lines
-
-COLUMNS = ("id", "row", "col", "value", "failed", "status", "reason")
-LONG = "A long table has the columns id (or row and col) and value."
-
-
-def read_lines(
-    ids: Any = None,
-    values: Any = None,
-    *,
-    row: Any = None,
-    col: Any = None,
-    value: Any = None,
-    low: Any = None,
-    high: Any = None,
-    se: Any = None,
-    words: Words | None = None,
-    flags: bool = False,
-) -> list[Line]:
-    """Read the lines of a report: ids with values, rows and columns with values, or a table.
-
-    low, high, se: ends and standard errors of the values; of a table, se may be the name of a column.
-    words: that stand for numbers in the values (`Settings.words`); flags: take True and False for 1 and 0.
-    """
-    beside = {name: x for name, x in (("low", low), ("high", high), ("se", se)) if x is not None}
-    if tables.is_table(ids):
-        _refuse_beside("a table", values=values, row=row, col=col, value=value, low=low, high=high)
-        return lines_from_table(ids, se, words, flags)
-    if ids is not None:
-        _refuse_beside("ids", row=row, col=col, value=value)
-        return _lines_from_columns(beside, words, id=ids, value=values)
-    _refuse_beside("row, col and value", values=values)
-    return _lines_from_columns(beside, words, row=row, col=col, value=value)
-
-
-def _refuse_beside(form: str, **given: Any) -> None:
-    if extra := [name for name, x in given.items() if x is not None]:
-        raise DataError(f"expected {form} alone, got {extra[0]} too.")
-
-
-def _lines_from_columns(beside: dict[str, Any], words: Words | None, **given: Any) -> list[Line]:
-    """Read lines from one entry (its id, or row and col labels) and its value, or from as many entries as values."""
-    if given["value"] is None and beside.keys() & {"low", "high"}:
-        del given["value"]
-    if missing := [name for name, column in given.items() if column is None]:
-        raise DataError(f"expected {', '.join(given)} together, got no {missing[0]}.")
-    given |= beside
-    if not is_sequence(next(given[name] for name in ("value", "low", "high") if name in given)):
-        return lines_from_table({name: [x] for name, x in given.items()}, words=words)
-    if single := [name for name, x in given.items() if not is_sequence(x)]:
-        got = show(given[single[0]])
-        raise DataError(f"expected several {single[0]}s with several values, got one: {got}.")
-    columns = {name: to_list(x) for name, x in given.items()}
-    if len({len(column) for column in columns.values()}) > 1:
-        got = " and ".join(f"{len(column)} of {name}" for name, column in columns.items())
-        raise DataError(f"expected as many values as entries, got {got}.")
-    return lines_from_table(columns, words=words)
-
-
-def _find_columns(table: Table, se: str | None, words: Words | None) -> dict[str, int]:
-    """Return the positions of the columns that are read, by role; counts of trials are of yes and no only."""
-    places = {name: place for name in COLUMNS if (place := table.role_place(name)) is not None}
-    beside = frames.find_beside(table.names, places.values(), se)
-    counts = () if words is not cells.YES_NO else ("successes", "trials")
-    return places | {name: beside[name] for name in ("low", "high", "se", *counts) if name in beside}
-
-
-def find_unused(table: Table, se: str | None = None, words: Words | None = None) -> list[Any]:
-    """Return the names of the columns that `lines_from_table` does not read."""
-    table = _name_roles(table)
-    used = _find_columns(table, se, words).values()
-    return [] if _is_wide(table) else frames.find_unused(table.names, used)
-
-
-def _name_roles(table: Table) -> Table:
-    """Return a plainly long table with its roles as names; any other as it is."""
-    roles = find_long(table.names, table.columns) if _is_wide(table, counts=True) else ()
-    return replace(table, names=[*roles, *table.names[len(roles) :]])
-
-
-def lines_from_table(
-    data: Any, se: str | None = None, words: Words | None = None, flags: bool = False
-) -> list[Line]:
-    """Read lines from a frame, a CSV or Parquet file, or a mapping of columns.
-
-    Columns: id, or row and col, or both; value; and optionally low, high, se (or the column named by `se`), failed,
-    status and reason; of yes and no successes and trials in place of value. A table with none of these is a wide one.
-    """
-    table = _name_roles(tables.read(data))
-    if se is None and _is_wide(table):
-        own = label_columns(data) if not isinstance(data, Mapping) and frames.is_frame(data) else None
-        return _lines_from_wide(replace(table, names=own[0], columns=own[1]) if own else table, words, flags)
-    places = _find_columns(table, se, words)
-    columns = {name: table.columns[place] for name, place in places.items()}
-    if not columns.keys() & {"value", "low", "high", "trials", "failed", "status"} or not (
-        "id" in columns or columns.keys() >= {"row", "col"}
-    ):
-        names = ", ".join(table.names) or "none"
-        raise DataError(
-            f"expected columns id (or row and col) and value (or low, high), got the columns {names}."
-        )
-    if unused := find_unused(table, se, words):
-        warn(frames.name_unused(unused, table.source), stacklevel=4)
-    cells_of = ({name: x[k] for name, x in columns.items()} for k in range(table.n))
-    return [_line(table, k, cell, words, flags) for k, cell in enumerate(cells_of)]
-
-
-def _is_wide(table: Table, counts: bool = False) -> bool:
-    """Whether a table has row labels and one column for each column of the matrix: it has no column with a role."""
-    roles = {*COLUMNS, *(() if counts else frames.BESIDE)}.union(*tables.ALIASES.values()) - {"se"}
-    names = [name.strip().lower() for name in table.names]
-    return len(names) > 1 and table.n > 0 and roles.isdisjoint(names if names[0] != "row" else names[1:])
-
-
-def _lines_from_wide(table: Table, words: Words | None, flags: bool) -> list[Line]:
-    """Read one line for each cell that is not empty."""
-    lines = []
-    for k in range(table.n):
-        for name, column in zip(table.names[1:], table.columns[1:], strict=True):
-            if cells.is_empty(column[k]) and not (words and words.has(column[k])):
-                continue
-            line = {"row": table.columns[0][k], "col": name, "value": column[k]}
-            lines.append(_line(table, k, line, words, flags, hint=LONG))
-    return lines
-
-
-def _line(table: Table, k: int, cell: dict[str, Any], *how: Any, hint: str = "") -> Line:
-    try:
-        return _read(cell, table.where(k), table.decimal_comma, *how)
-    except DataError as error:
-        about = {"hint": hint or error.hint, "line": k + 1, **error.fields}
-        raise DataError(error.message, code=error.code, **about) from None
-
-
-def _read(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | None, flags: bool) -> Line:
-    value, status = cell.get("value") if flags else cells.flag_text(cell.get("value")), cell.get("status")
-    no_value = cells.is_failure(value, words)
-    failed = cells.parse_flag(cell.get("failed"), f"{where}, column failed")
-    failed = failed or no_value or cells.is_failure(status)
-    measured = cell | {"value": None if no_value else value}
-    readings = cells.parse_line(measured, lambda name: f"{where}, column {name}", comma, words)
-    reading = readings[0] if readings else None
-    known = None if reading is None else reading.statement.value
-    counts = (sum(r.low > 0 for r in readings), len(readings)) if len(readings) > 1 else None
-    if failed and reading is not None:
-        raise DataError(f"expected a value or a failure in {where}, got both: {reading} and failed.")
-    reading = None if reading is None or reading.is_plain else reading
-    row, col = (None if cells.lower_text(cell.get(side)) == "" else cell[side] for side in ("row", "col"))
-    reason = "" if cells.is_empty(cell.get("reason")) else as_text(cell["reason"]).strip()
-    id = cells.parse_id(cell.get("id"), where)
-    return Line(id, row, col, known, failed, reason, where, reading, counts)
 
 
 # Validating lines
@@ -548,6 +380,12 @@ class _Judge:
         else:
             message = f"expected the value {_text(earlier, words)} recorded for {which}, got {got}."
             code, verb = "other_value", "replace"
+            if earlier in self.fresh.get(entry if line.id is None else line.id, []):
+                message = (
+                    f"expected one value for {which}, got {_text(earlier, words)} and {got} ({line.where})."
+                )
+                hint = "Leave one out, or say again=True if both were measured."
+                return CampaignError(message, code="two_values", hint=hint, id=line.id, value=line.value)
         hint = f"Use correct() to {verb} the value, or again=True to add another measurement."
         return CampaignError(message, code=code, hint=hint, id=line.id, value=line.value)
 

@@ -16,10 +16,11 @@ from maxentry.campaign import events
 from maxentry.campaign.events import Event, Record
 from maxentry.campaign.ledger.tables import Ask, Measurement
 from maxentry.campaign.state import State
-from maxentry.cells import Reading, Statement, Words
+from maxentry.cells import Statement, Words
 from maxentry.errors import ParameterError, is_choice
 from maxentry.labels import show
-from maxentry.tables import cell_text
+from maxentry.readings import Reading
+from maxentry.tables import cell_text, doubts
 from maxentry.wording import count, shorten
 
 if TYPE_CHECKING:
@@ -50,6 +51,15 @@ def check_frame(kind: FrameKind | None) -> None:
     """Refuse an unknown kind of frame, or one whose library is not installed."""
     if kind is not None:
         as_frame({}, kind)
+
+
+def doubt_labels(state: State) -> str:
+    """Say which rows and columns may not be meant (sums, footers, slips), and how to take them out; mostly nothing."""
+    if max(state.shape) > doubts.MOST_LABELS:
+        return ""
+    sides = zip((state.row_labels, state.col_labels), state.told, strict=True)
+    measured = tuple({labels[k] for k in np.unique(places)} for labels, places in sides)
+    return doubts.doubt_table(state.row_labels, state.col_labels, measured, doubts.TAKE_OUT)  # type: ignore[arg-type]
 
 
 def convert_maps(posterior: Posterior, kind: FrameKind | None) -> Posterior:

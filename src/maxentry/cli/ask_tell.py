@@ -192,7 +192,7 @@ def tell(
 ) -> None:
     """Tell what was measured: a plate (empty values stay pending, `failed` is understood), or any inputs."""
     from maxentry.cells import with_points
-    from maxentry.cli import inputs
+    from maxentry.cli import matrices
 
     single = (id, row, col, value) != (None,) * 4
     if data is not None and single:
@@ -200,7 +200,7 @@ def tell(
     report: Any = (
         _make_report(id, row, col, value)
         if data is None
-        else inputs.read_table(data, form, sheet, sheets=True)
+        else matrices.read_table(data, form, sheet, sheets=True)
     )
     with open_campaign(storage, name) as campaign, output.show_warnings():
         if data is None:
@@ -227,12 +227,12 @@ def _make_report(id: int | None, row: str | None, col: str | None, value: str | 
 
 def _parse_report(table: Table, names: str | None, se: str | None, words: Words | None) -> Any:
     """What `Campaign.tell` takes: a table that names ids or entries as it stands, a wide one as triples."""
-    from maxentry.cli import inputs
+    from maxentry.cli import matrices
 
     by_id, by_row, by_col = (table.role(name) is not None for name in ("id", "row", "col"))
     if names is None and (by_id or (by_row and by_col)):
         return table
-    return inputs.parse_matrix(table, names, se, words).columns()
+    return matrices.parse_matrix(table, names, se, words).columns()
 
 
 Ids = Annotated[list[int] | None, typer.Argument(metavar="ID…", help="Ids of the plate.", show_default=False)]

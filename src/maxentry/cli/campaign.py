@@ -50,14 +50,14 @@ def new(
 ) -> None:
     """Create a campaign: name its rows and columns, and what is known of them already."""
     from maxentry.campaign.campaign import Campaign
-    from maxentry.cli import inputs
+    from maxentry.cli import inputs, matrices
     from maxentry.model.likelihood import kind_words
 
     model = options.parse_settings({name: settings[name] for name in ("kind", "levels")})
     words = kind_words(model.get("kind"), model.get("levels"))
-    matrix = inputs.Matrix([], [])
+    matrix = matrices.Matrix([], [])
     if source is not None:
-        matrix = inputs.read_matrix(source, names, se, words, sheet, sheets=True)
+        matrix = matrices.read_matrix(source, names, se, words, sheet, sheets=True)
     size = (0, 0) if shape is None else options.parse_shape(shape)
     if size is None:
         raise typer.BadParameter(f"expected a shape like 30x20, got {shape!r}.", param_hint="--shape")
@@ -72,9 +72,11 @@ def new(
     for setting, noun in zip(("row_name", "col_name"), matrix.names, strict=False):
         given.setdefault(setting, noun)
     if matrix.flags and not options.is_given(context, "kind"):
-        given["kind"] = inputs.take_for_yes_no(source)
+        given["kind"] = matrices.take_for_yes_no(source)
     values = matrix.columns() if matrix.rows else None
-    with Campaign.create(storage, name, row_labels, col_labels, values=values, who=who, **given) as campaign:
+    with output.show_warnings():
+        campaign = Campaign.create(storage, name, row_labels, col_labels, values=values, who=who, **given)
+    with campaign:
         settled, status = campaign.settings, campaign.status()
     (m1, m2), seed = settled.shape, settled.seed
     facts = {"campaign": name, "rows": m1, "cols": m2, "told": status.measurements}
@@ -87,8 +89,9 @@ def new(
     if as_json:
         return
     where = output.next_options(storage, name, several=len(Campaign.list(storage)) > 1)
-    if matrix.is_plain and open_scale and not matrix.flags:
-        _hint_scale(matrix.values, where)
+    plain = [reading.low for reading in matrix.readings if reading.is_value]
+    if plain and open_scale and not matrix.flags:
+        _hint_scale(plain, where)
     if status.available:
         n = min(24, max(m1, m2), status.available)
         output.say(f"Next: maxentry ask {n} -o plate.csv{where}", "dim")

@@ -339,11 +339,11 @@ def read_matrix(path: str, names: str | None, costs: str | None) -> GivenMatrix:
     """Read a matrix as `complete` does, with the mean of several measurements of one entry."""
     import numpy as np
 
-    from maxentry.cli import inputs
+    from maxentry.cli import matrices
 
     if path == costs == output.STD:
         raise DataError("only the matrix or the costs can come from standard input, not both.")
-    matrix = inputs.read_matrix(path, names)
+    matrix = matrices.read_matrix(path, names)
     matrix.refuse_limits("a comparison needs the measured values")
     labels = matrix.row_labels, matrix.col_labels
     shape = len(labels[0]), len(labels[1])

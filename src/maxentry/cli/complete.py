@@ -311,7 +311,7 @@ def complete(
     output.check_writable(save, force=force, sources=[data])
     settings = options.parse_settings(model)
     seed = settings.get("seed") or 0
-    from maxentry.cli import inputs
+    from maxentry.cli import inputs, matrices
     from maxentry.model.likelihood import kind_words
     from maxentry.observations import Observations
     from maxentry.posterior.complete import complete as run_complete
@@ -319,11 +319,12 @@ def complete(
 
     check_level(level)
     words = kind_words(settings["kind"], settings.get("levels"))
-    matrix = inputs.read_matrix(data, names, se, words, sheet, sheets=True)
+    matrix = matrices.read_matrix(data, names, se, words, sheet, sheets=True)
     if matrix.flags and not options.is_given(context, "kind"):
-        settings["kind"] = inputs.take_for_yes_no(data)
+        settings["kind"] = matrices.take_for_yes_no(data)
     inputs.read_all_features(settings, matrix.row_labels, matrix.col_labels, categories)
     observations = Observations.from_triples(**matrix.triples())
+    matrices.warn_of_doubts(matrix)
     wanted = None if entries is None else inputs.read_entries(entries, matrix.row_labels, matrix.col_labels)
     if check:
         plain = observations.low is None and settings["kind"] == "numbers" and settings.get("limits") is None
@@ -364,13 +365,13 @@ def design(
     output.check_writable(out, form, force=force, sources=[shape])
     from maxentry import design as designs
     from maxentry.belief import Entries
-    from maxentry.cli import inputs
+    from maxentry.cli import matrices
 
     size = options.parse_shape(shape)
     if size is not None:
-        matrix = inputs.Matrix(*options.count_labels(size))
+        matrix = matrices.Matrix(*options.count_labels(size))
     elif shape == output.STD or Path(shape).exists():
-        matrix = inputs.read_matrix(shape, names)
+        matrix = matrices.read_matrix(shape, names)
     else:
         raise ParameterError(f"expected a shape like 30x20 or a table, got {shape!r}.")
     size = len(matrix.row_labels), len(matrix.col_labels)

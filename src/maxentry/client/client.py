@@ -24,10 +24,11 @@ from maxentry.acquisition.problem import Costs, Limits
 from maxentry.campaign import events, views
 from maxentry.campaign.campaign import check_count, user_name
 from maxentry.campaign.events import Record
+from maxentry.campaign.lines import Line, read_lines
 from maxentry.campaign.setting_values import read_more_features
 from maxentry.campaign.settings import Settings, change_settings, check_settings, read_settings
 from maxentry.campaign.state import State, replay
-from maxentry.campaign.tell import Line, Receipt, parse_ids, read_lines
+from maxentry.campaign.tell import Receipt, parse_ids
 from maxentry.campaign.views import Columns, FrameKind, Status
 from maxentry.client.session import WAIT, HttpSession, parse_document
 from maxentry.errors import CampaignError, DataError

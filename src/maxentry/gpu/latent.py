@@ -20,12 +20,12 @@ from maxentry.gpu.halves import Chances, Setup, SideState, double, make_table
 from maxentry.gpu.laws import name_uniforms, slice_step
 from maxentry.gpu.sums import Lines, residuals
 from maxentry.kernels.gibbs import ETA2, H_ETA, N_SCALARS
+from maxentry.kernels.latent import KNOWN
 from maxentry.posterior.gibbs import GibbsData
 
 LOG_ROOT_2PI = 0.5 * float(np.log(2 * np.pi))
 NARROW = 1e-5  # intervals whose density is exponential to all digits that count
 FAR = -600.0  # log of a tail that is not inverted by the library
-KNOWN = 1e15  # shape of the law of a variance that is known
 
 
 class Ends(NamedTuple):

@@ -57,6 +57,7 @@ from maxentry.kernels.simd import (
 
 ROOT_2 = math.sqrt(2.0)
 LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
+KNOWN = 1e15  # shape of the law of a noise that is known, and stays
 MOST_ROUNDS = 1000  # numbers need a few; NaN would try for ever
 BLOCK = 256  # measurements drawn together, a multiple of GROUP
 GROUP = 8 * LANES  # probabilities of one logarithm in each lane
@@ -510,7 +511,7 @@ def redraw_scales(
             rss += e * e * (weights[n] if weights.size > 0 else 1.0)
     count = max(latent.every.size - latent.place.size, 0)  # of plain values
     step = 4.0 * math.sqrt(2.0 / (values.size + 8.0))
-    if shape < 1e15:  # otherwise the noise is known
+    if shape < KNOWN:
         eta2 = redraw_noise(
             eta2, latent, weights, beta, shape + 0.5 * beta * count, scale + 0.5 * beta * rss, step, rng
         )

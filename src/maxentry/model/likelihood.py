@@ -337,6 +337,12 @@ class Likelihood:
 
     def check_value(self, value: float, where: str) -> None:
         """Refuse a single value that is not of this kind."""
+        from maxentry.transform import is_beyond
+
+        if self.limits is not None and is_beyond(value, self.limits):
+            low, high = self.limits
+            advice = f"write {high if value > high else low:g} if it is at the end of the scale or beyond"
+            raise DataError(f"expected a value from {low:g} to {high:g}, got {value:g} at {where}: {advice}.")
         good = (0.0, 1.0) if self.kind == "yes/no" else self.scores
         if self.discrete and value not in good:
             wanted = (

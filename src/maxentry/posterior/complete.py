@@ -45,7 +45,8 @@ from maxentry.posterior.schedule import (
 )
 from maxentry.posterior.streaming import Watched
 from maxentry.progress import track
-from maxentry.transform import NONE, Scaling, Transform
+from maxentry.tables.doubts import warn_of_labels
+from maxentry.transform import NONE, Scaling, Transform, warn_of_beyond
 from maxentry.wording import show
 
 FEW = 0.03  # share of new observations up to which chains hardly have to move
@@ -142,6 +143,8 @@ def complete(
         row=row, col=col, value=value, row_column=row_column, se=se,
         words=kind_words(kind, levels),
     )  # fmt: skip
+    if observations is not data:
+        warn_of_labels(observations)
     transform = Transform.parse(transform)
     _check_types(effects, priors, start, seed, threads, dtype, scale)
     _check_effort(effort, sampling)
@@ -156,6 +159,7 @@ def complete(
         )
     likelihood.check_scale(transform, scale)
     likelihood.warn_of_limits(observations)
+    warn_of_beyond(observations, likelihood.limits)
     features = read_side(row_features, observations.row_axis), read_side(col_features, observations.col_axis)
     fit = ModelSpec(likelihood, bool(effects), priors, None, transform, scale, None, features)
     if fit.linked and priors is not None:

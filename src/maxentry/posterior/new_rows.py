@@ -195,9 +195,7 @@ class NewRows:
                 warn(f"features of new rows: {note}", stacklevel=4)
             return given.encode(new.matrix)
         if features is not None:
-            raise ParameterError(
-                "the fit has no row_features, so those of new rows say nothing; leave them out"
-            )
+            raise ParameterError("the fit has no row_features: leave out those of new rows")
         if given is None or self.observations is None:
             return None
         mask = self.observations.observed[: self.n].astype(float)

@@ -356,6 +356,11 @@ class TableResponse(ResponseBody):
     )
     encoding: str | None = Field(None, description=ENCODING)
     title: str = Field("", description="What stands above the names and was left out.")
+    roles: dict[Literal["row", "col", "value"], int] = Field(
+        {}, description="Of a table that is plainly a list: its columns of rows, columns and values."
+    )
+    totals: list[str] = Field([], description="Labels that are named like a sum or mean of others.")
+    alike: list[tuple[str, str]] = Field([], description="Labels that differ only in case, blanks or a slip.")
 
 
 class AccessResponse(ResponseBody):

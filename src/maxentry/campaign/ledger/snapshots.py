@@ -27,8 +27,8 @@ from maxentry.campaign.ledger.tables import (
 )
 from maxentry.campaign.settings import Settings
 from maxentry.campaign.state import State
-from maxentry.cells import Reading
 from maxentry.labels import Labels
+from maxentry.readings import Reading
 
 FORMAT = 1  # of the file; increase it when it changes, or when the same events give another state
 WITH_READINGS = 3  # where there are or were limits or standard errors, which format 1 does not know

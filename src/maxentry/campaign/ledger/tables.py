@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.cells import Reading
+from maxentry.readings import Reading
 
 Array = NDArray[Any]
 Indices = NDArray[np.int64]

@@ -12,7 +12,8 @@ from starlette.concurrency import run_in_threadpool
 from maxentry import frames, tables
 from maxentry.campaign import views
 from maxentry.campaign.events import Failed, Told
-from maxentry.campaign.tell import Line, Receipt, find_unused, read_lines
+from maxentry.campaign.lines import Line, find_unused, read_lines
+from maxentry.campaign.tell import Receipt
 from maxentry.cells import Statement, flag_text
 from maxentry.errors import DataError
 from maxentry.progress import Watch

@@ -24,6 +24,8 @@ from maxentry.posterior.posterior import MOSTLY_MEANS
 from maxentry.server import schemas
 from maxentry.server.security import parse_bearer
 from maxentry.summary.reasons import STANDS_OUT
+from maxentry.tables import doubts
+from maxentry.tables.layout import find_long, is_word
 from maxentry.transform import PERCENT, Kind
 
 router = APIRouter(tags=["the dashboard"])
@@ -63,6 +65,8 @@ def _read_table(content: bytes, sheet: str | None) -> schemas.TableResponse:
         [with_points(text, table.where(k), table.decimal_comma) for text in line]
         for k, line in enumerate(written)
     ]
+    words = [dict.fromkeys(x) for x in table.columns if all(map(is_word, x))]
+    labels = [[*x] for x in (table.names, *words) if len(x) <= doubts.MOST_LABELS]
     return schemas.TableResponse(
         names=table.names,
         lines=lines,
@@ -70,6 +74,9 @@ def _read_table(content: bytes, sheet: str | None) -> schemas.TableResponse:
         sheets=tables.sheet_names(content),
         encoding=table.encoding,
         title=table.title,
+        roles=find_long(table.names, table.columns),  # type: ignore[arg-type]
+        totals=[x for side in labels for x in side if doubts.is_total(x)],
+        alike=[pair for side in labels for pair in doubts.find_alike(side)],
     )
 
 

@@ -17,30 +17,28 @@ export async function readFile(file, sheet = "") {
 
 const isNumber = (text) => text !== "" && Number.isFinite(Number(text));
 
-const LABELS = [/^((.+[ _.-])?id|(row|col(umn)?|user|item|movie|model|task)([ _.-]?id)?)$/i, /^.*[a-z]I[dD]$/]; // as in labels.py
-const ASIDE = /^(.*(time|date|stamp|zeit|datum)|se|sem|sd|low|high|well|plate|batch|run|replicate|n|(.*[ _.-])?id)$/i; // no values, as in labels.py
-const WHOLE = /^[+-]?[0-9]+$/;
-
+const ASIDE = /^(.*(time|date|stamp|zeit|datum|uhr)|se|sem|sd|low|high|well|plate|batch|run|replicate|n|(.*[ _.-])?id)$/i; // no values, as in layout.py
 /** Guess whether a table is long (a line for each measurement), and which columns have which role. */
-export function guess({ names, lines }) {
+export function guess({ names, lines, roles: found = {} }) {
   const find = (role) => names.findIndex((name) => NAMES[role].includes(name.trim().toLowerCase()));
   const roles = Object.fromEntries(Object.keys(ROLES).map((role) => [role, find(role)]));
   const { se, ...beside } = findBeside({ names }, { long: true, ...roles });
   const counted = Object.values(beside).some((at) => at >= 0);
   if (roles.row >= 0 && roles.col >= 0 && (roles.value >= 0 || counted)) return { long: true, ...roles };
+  if ("col" in found) return { long: true, value: -1, ...found };
   const share = (at, test) => lines.filter((line) => test(line[at])).length / Math.max(1, lines.length);
   const first = lines.map((line) => line[0]);
   const repeated = new Set(first).size < first.length;
   const isWord = (x) => WORDS.has(x.trim().toLowerCase());
   const yesNo = (at) => share(at, isWord) > 0 && share(at, (x) => x === "" || isWord(x)) === 1;
-  const words = names.map((_, at) => at).filter((at) => share(at, (x) => x !== "" && !isNumber(x)) > 0.5 && !yesNo(at));
+  const texts = names.map((_, at) => at).filter((at) => share(at, (x) => x !== "" && !isNumber(x)) > 0.5 && !yesNo(at));
+  const named = texts.filter((at) => !ASIDE.test(names[at].trim()));
+  const words = named.length >= 2 ? named : texts;
   const free = names.map((_, at) => at).filter((at) => ![se, ...Object.values(beside)].includes(at));
   const measured = free.filter((at) => share(at, isNumber) > 0.5);
   const numbers = measured.some((at) => !ASIDE.test(names[at].trim())) ? measured : [...measured, ...free.filter(yesNo)];
   const figures = numbers.some((at) => !ASIDE.test(names[at].trim())) ? numbers.filter((at) => !ASIDE.test(names[at].trim())) : numbers;
   if (repeated && words.length >= 2 && (figures.length || counted)) return { long: true, row: words[0], col: words[1], value: figures.at(-1) ?? -1 };
-  const named = names.length >= 3 && [0, 1].every((at) => LABELS.some((one) => one.test(names[at].trim())) && share(at, (x) => WHOLE.test(x)) === 1);
-  if (repeated && named && numbers.includes(2)) return { long: true, row: 0, col: 1, value: 2 };
   return { long: false, row: 0, col: -1, value: -1 };
 }
 
@@ -89,12 +87,33 @@ export class Sheet {
   constructor(file, found, changed = () => {}) {
     Object.assign(this, { file, found, changed });
     this.roles = guess(found);
+    this.left = new Set(); // labels of rows and columns that are left out
     this.element = h("section", { class: "sheet", "aria-label": "How the file was read" });
     this.draw();
   }
 
+  /** Labels and measurements, without what is left out. */
   get matrix() {
-    return matrix(this.found, this.roles);
+    const { rows, cols, values, name } = matrix(this.found, this.roles);
+    const stays = (label) => !this.left.has(label);
+    return { rows: rows.filter(stays), cols: cols.filter(stays), values: values.filter(({ row, col }) => stays(row) && stays(col)), name };
+  }
+
+  /** Lines on labels that may not be meant: sums and means, with a button that leaves them out, and slips. */
+  doubts() {
+    const { totals = [], alike = [] } = this.found;
+    const { rows, cols } = matrix(this.found, this.roles);
+    const turn = (label) => () => {
+      if (!this.left.delete(label)) this.left.add(label);
+      this.draw();
+    };
+    const button = (label, text) => h("button", { type: "button", class: "small", onclick: turn(label), "aria-label": `${text}: ${label}` }, text);
+    const sums = [...new Set(totals)].filter((label) => rows.includes(label) || cols.includes(label)).map((label) => (this.left.has(label)
+      ? h("p", { class: "note" }, `Left out: “${label}”. `, button(label, "Take it back"))
+      : h("p", { class: "note" }, `“${label}” is named like a sum or mean of others. `, button(label, "Leave it out"))));
+    const twins = alike.filter((pair) => [rows, cols].some((side) => pair.every((label) => side.includes(label)))).slice(0, 3)
+      .map(([one, other]) => h("p", { class: "note" }, `“${one}” and “${other}” are named nearly alike. If they are the same, correct the file.`));
+    return [...sums, ...twins];
   }
 
   /** Whether the values are words for yes and no, or counts of trials. */
@@ -152,6 +171,7 @@ export class Sheet {
       lines.length > PREVIEWED ? h("p", { class: "note" }, `and ${count(lines.length - PREVIEWED)} more lines`) : null,
       encoding === WESTERN ? h("p", { class: "note" }, `Read as ${WESTERN}, since the file is not UTF-8: look at the labels.`) : null,
       title ? h("p", { class: "note" }, `Left out as a title: ${title}`) : null,
+      this.doubts(),
       this.unused.length ? h("p", { class: "note" }, `Not used: ${this.unused.join(", ")}. Limits are read from columns called low and high, standard errors from se, sem or sd.`) : null,
       this.hint ? h("p", { class: "note" }, this.hint.said) : null);
     this.changed();

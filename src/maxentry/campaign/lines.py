@@ -1,0 +1,207 @@
+"""Told values read into lines, from ids, from entries or from a table; they are checked against the state later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+from warnings import warn
+
+from maxentry import cells, frames, tables
+from maxentry.cells import Words
+from maxentry.errors import DataError
+from maxentry.frames import is_sequence, to_list
+from maxentry.labels import label_columns
+from maxentry.readings import Reading, parse_line
+from maxentry.tables import DecimalComma, Table
+from maxentry.tables.layout import find_long
+from maxentry.wording import as_text, show
+
+
+class Line(NamedTuple):
+    """One line of a report: an entry, by id or by labels, and its value, a failure, or neither (still awaited)."""
+
+    id: int | None
+    row: Any
+    col: Any
+    value: float | None  # for a limit or a range a number that stands for it
+    failed: bool = False
+    reason: str = ""
+    where: str = ""
+    reading: Reading | None = None  # ends and standard error of what is more than a plain value
+    counts: tuple[int, int] | None = None  # successes and trials, where the line counts them
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What the line says, wherever it came from; the same for the same line in all versions."""
+        said, later = self._asdict() | {"where": ""}, {"reading": self.reading, "counts": self.counts}
+        plain = {name: x for name, x in said.items() if name not in later}
+        return plain | {name: list(x) for name, x in later.items() if x is not None}
+
+    @property
+    def n(self) -> int:
+        """How many measurements the line tells of: one for each trial."""
+        return 1 if self.counts is None else self.counts[1]
+
+
+COLUMNS = ("id", "row", "col", "value", "failed", "status", "reason")
+LONG = "A long table has the columns id (or row and col) and value."
+
+
+def read_lines(
+    ids: Any = None,
+    values: Any = None,
+    *,
+    row: Any = None,
+    col: Any = None,
+    value: Any = None,
+    low: Any = None,
+    high: Any = None,
+    se: Any = None,
+    words: Words | None = None,
+    flags: bool = False,
+) -> list[Line]:
+    """Read the lines of a report: ids with values, rows and columns with values, or a table.
+
+    low, high, se: ends and standard errors of the values; of a table, se may be the name of a column.
+    words: that stand for numbers in the values (`Settings.words`); flags: take True and False for 1 and 0.
+    """
+    beside = {name: x for name, x in (("low", low), ("high", high), ("se", se)) if x is not None}
+    if tables.is_table(ids):
+        _refuse_beside("a table", values=values, row=row, col=col, value=value, low=low, high=high)
+        return lines_from_table(ids, se, words, flags)
+    if ids is not None:
+        _refuse_beside("ids", row=row, col=col, value=value)
+        return _lines_from_columns(beside, words, id=ids, value=values)
+    _refuse_beside("row, col and value", values=values)
+    return _lines_from_columns(beside, words, row=row, col=col, value=value)
+
+
+def _refuse_beside(form: str, **given: Any) -> None:
+    if extra := [name for name, x in given.items() if x is not None]:
+        raise DataError(f"expected {form} alone, got {extra[0]} too.")
+
+
+def _lines_from_columns(beside: dict[str, Any], words: Words | None, **given: Any) -> list[Line]:
+    """Read lines from one entry (its id, or row and col labels) and its value, or from as many entries as values."""
+    if given["value"] is None and beside.keys() & {"low", "high"}:
+        del given["value"]
+    if missing := [name for name, column in given.items() if column is None]:
+        raise DataError(f"expected {', '.join(given)} together, got no {missing[0]}.")
+    given |= beside
+    if not is_sequence(next(given[name] for name in ("value", "low", "high") if name in given)):
+        return lines_from_table({name: [x] for name, x in given.items()}, words=words)
+    if single := [name for name, x in given.items() if not is_sequence(x)]:
+        got = show(given[single[0]])
+        raise DataError(f"expected several {single[0]}s with several values, got one: {got}.")
+    columns = {name: to_list(x) for name, x in given.items()}
+    if len({len(column) for column in columns.values()}) > 1:
+        got = " and ".join(f"{len(column)} of {name}" for name, column in columns.items())
+        raise DataError(f"expected as many values as entries, got {got}.")
+    return lines_from_table(columns, words=words)
+
+
+def _find_columns(table: Table, se: str | None, words: Words | None) -> dict[str, int]:
+    """Return the positions of the columns that are read, by role; counts of trials are of yes and no only."""
+    places = {name: place for name in COLUMNS if (place := table.role_place(name)) is not None}
+    beside = frames.find_beside(table.names, places.values(), se)
+    counts = () if words is not cells.YES_NO else ("successes", "trials")
+    return places | {name: beside[name] for name in ("low", "high", "se", *counts) if name in beside}
+
+
+def find_unused(table: Table, se: str | None = None, words: Words | None = None) -> list[Any]:
+    """Return the names of the columns that `lines_from_table` does not read."""
+    table = _name_roles(table)
+    used = _find_columns(table, se, words).values()
+    return [] if _is_wide(table) else frames.find_unused(table.names, used)
+
+
+def _name_roles(table: Table) -> Table:
+    """Return a plainly long table with its roles as names; any other as it is."""
+    found = find_long(table.names, table.columns) if _is_wide(table, counts=True) else {}
+    roles = {j: role for role, j in found.items()}
+    return replace(table, names=[roles.get(j, name) for j, name in enumerate(table.names)])
+
+
+def lines_from_table(
+    data: Any, se: str | None = None, words: Words | None = None, flags: bool = False
+) -> list[Line]:
+    """Read lines from a frame, a CSV or Parquet file, or a mapping of columns.
+
+    Columns: id, or row and col, or both; value; and optionally low, high, se (or the column named by `se`), failed,
+    status and reason; of yes and no successes and trials in place of value. A table with none of these is a wide one.
+    """
+    table = _name_roles(tables.read(data))
+    if se is None and _is_wide(table):
+        own = label_columns(data) if not isinstance(data, Mapping) and frames.is_frame(data) else None
+        return _lines_from_wide(replace(table, names=own[0], columns=own[1]) if own else table, words, flags)
+    places = _find_columns(table, se, words)
+    columns = {name: table.columns[place] for name, place in places.items()}
+    if not columns.keys() & {"value", "low", "high", "trials", "failed", "status"} or not (
+        "id" in columns or columns.keys() >= {"row", "col"}
+    ):
+        names = ", ".join(table.names) or "none"
+        raise DataError(f"expected columns id (or row and col) and value (or low, high), got {names}.")
+    if unused := find_unused(table, se, words):
+        warn(frames.name_unused(unused, table.source), stacklevel=4)
+    cells_of = ({name: x[k] for name, x in columns.items()} for k in range(table.n))
+    return _read_all(table, enumerate(cells_of), words, flags)
+
+
+def _is_wide(table: Table, counts: bool = False) -> bool:
+    """Whether a table has row labels and one column for each column of the matrix: it has no column with a role."""
+    roles = {*COLUMNS, *(() if counts else frames.BESIDE)}.union(*tables.ALIASES.values()) - {"se"}
+    names = [name.strip().lower() for name in table.names]
+    return len(names) > 1 and table.n > 0 and roles.isdisjoint(names if names[0] != "row" else names[1:])
+
+
+def _lines_from_wide(table: Table, words: Words | None, flags: bool) -> list[Line]:
+    """Read one line for each cell that is not empty."""
+    filled = (
+        (k, {"row": table.columns[0][k], "col": name, "value": column[k]})
+        for k in range(table.n)
+        for name, column in zip(table.names[1:], table.columns[1:], strict=True)
+        if not cells.is_empty(column[k]) or (words and words.has(column[k]))
+    )
+    return _read_all(table, filled, words, flags, hint=LONG)
+
+
+def _read_all(
+    table: Table, lines: Iterable[tuple[int, dict[str, Any]]], *how: Any, hint: str = ""
+) -> list[Line]:
+    """Read cells by role, each with its line of the table; cells that are no measurements are refused together."""
+    read, refused = [], cells.Refusals(table.source)
+    for k, cell in lines:
+        try:
+            read.append(_line(table, k, cell, *how, hint=hint))
+        except DataError as error:
+            refused.add(error)
+    refused.check()
+    return read
+
+
+def _line(table: Table, k: int, cell: dict[str, Any], *how: Any, hint: str = "") -> Line:
+    try:
+        return _read(cell, table.where(k), table.decimal_comma, *how)
+    except DataError as error:
+        about = {"hint": hint or error.hint, "line": k + 1, **error.fields}
+        raise DataError(error.message, code=error.code, **about) from None
+
+
+def _read(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | None, flags: bool) -> Line:
+    value, status = cell.get("value") if flags else cells.flag_text(cell.get("value")), cell.get("status")
+    no_value = cells.is_failure(value, words)
+    failed = cells.parse_flag(cell.get("failed"), f"{where}, column failed")
+    failed = failed or no_value or cells.is_failure(status)
+    measured = cell | {"value": None if no_value else value}
+    found = parse_line(measured, lambda name: f"{where}, column {name}", comma, words)
+    reading = found[0] if found else None
+    known = None if reading is None else reading.statement.value
+    counts = (sum(r.low > 0 for r in found), len(found)) if len(found) > 1 else None
+    if failed and reading is not None:
+        raise DataError(f"expected a value or a failure in {where}, got both: {reading} and failed.")
+    reading = None if reading is None or reading.is_plain else reading
+    row, col = (None if cells.lower_text(cell.get(side)) == "" else cell[side] for side in ("row", "col"))
+    reason = "" if cells.is_empty(cell.get("reason")) else as_text(cell["reason"]).strip()
+    id = cells.parse_id(cell.get("id"), where)
+    return Line(id, row, col, known, failed, reason, where, reading, counts)

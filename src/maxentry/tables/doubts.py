@@ -1,0 +1,185 @@
+"""What in a table may not be meant: lines of sums and means, footers, and labels that differ by a slip.
+
+Nothing is left out or changed for it: users are told, and decide.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Hashable, Sequence
+from typing import Any
+from warnings import warn
+
+from maxentry.wording import sentence, show
+
+# What people call lines that are computed from the others, in English and German
+_TOTALS = {
+    *(
+        "mean",
+        "means",
+        "average",
+        "averages",
+        "avg",
+        "median",
+        "sum",
+        "sums",
+        "total",
+        "totals",
+        "grand total",
+    ),
+    *("subtotal", "overall", "sd", "std", "stdev", "std dev", "standard deviation", "min", "max", "minimum"),
+    *("maximum", "macro average", "micro average", "macro avg", "micro avg", "mean score", "average score"),
+    *(
+        "mittelwert",
+        "mittelwerte",
+        "mittel",
+        "durchschnitt",
+        "schnitt",
+        "summe",
+        "summen",
+        "gesamt",
+        "gesamtsumme",
+    ),
+    *("insgesamt", "zwischensumme", "standardabweichung", "stabw", "ø", "∅", "σ", "∑"),
+}
+_FIRST_WORDS = {
+    *(
+        "average",
+        "avg",
+        "subtotal",
+        "mittelwert",
+        "durchschnitt",
+        "summe",
+        "gesamtsumme",
+        "standardabweichung",
+    )
+}
+_BETWEEN = re.compile(r"(?<=[^\W\d])[\s_-]+(?=\w)|(?<=\w)[\s_-]+(?=[^\W\d])")  # not between two digits
+_FOOTER_LINES = 3  # at the end of a table
+_FOOTER = re.compile(
+    r"(?i)[*†‡#].*|.*[:;=].*|(\S+\s+){3,}\S+|(notes?|source|legend|remarks?|quelle|stand|legende|anmerkung|hinweis)\b.*"
+)
+LEAST_WORD = 5  # letters of a word in which a slip is looked for
+MOST_LABELS = 20_000  # that are looked at
+MOST_NAMED = 3
+
+
+def is_total(label: Hashable) -> bool:
+    """Whether a label names a sum, a mean or another figure of the other lines."""
+    if not isinstance(label, str):
+        return False
+    words = re.sub(r"\(.*?\)|\[.*?\]|[:.*=]", " ", label).casefold().split()
+    return " ".join(words) in _TOTALS or (len(words) > 1 and words[0] in _FIRST_WORDS)
+
+
+def find_alike(labels: Sequence[Hashable], known: Sequence[Hashable] = ()) -> list[tuple[str, str]]:
+    """Find pairs of labels that may be the same: they differ in case, in blanks and hyphens, or by a slip in a word.
+
+    A slip is a letter too many inside a word, an "e" too many at its end, or two letters swapped; another letter is
+    none, since propane is no propene, and neither is the first one, since ethanol is no methanol.
+    known: labels that are there already: only pairs with one of the others are returned.
+    """
+    texts = [unicodedata.normalize("NFKC", x) for x in labels if isinstance(x, str)]
+    first: dict[str, str] = {}
+    for text in (x for x in known if isinstance(x, str)):
+        first.setdefault(_fold(text), text)
+    pairs: dict[tuple[str, str], None] = {}
+    for text in texts:
+        other = first.setdefault(_fold(text), text)
+        if other.strip() != text.strip():
+            pairs[other, text] = None
+    for long in dict.fromkeys((*first.values(), *texts)):
+        for short in map(first.get, map(_fold, _slips(long))):
+            if short is not None and _fold(short) != _fold(long) and {short, long} & {*texts}:
+                pairs.setdefault((short, long))
+    return [*dict.fromkeys((min(pair), max(pair)) for pair in pairs)]
+
+
+def _fold(text: str) -> str:
+    return _BETWEEN.sub("", unicodedata.normalize("NFKC", text).strip().casefold())
+
+
+def _slips(text: str) -> list[str]:
+    """What a text would be without one slip: a letter less inside a word, or two letters swapped."""
+    found = []
+    for word in re.finditer(rf"[^\W\d_]{{{LEAST_WORD + 1},}}", text):
+        start, end = word.span()
+        last = end if text[end - 1] == "e" else end - 1
+        found += [text[:k] + text[k + 1 :] for k in range(start + 1, last)]
+        swapped = (k for k in range(start + 1, end - 1) if text[k] != text[k + 1])
+        found += [text[:k] + text[k + 1] + text[k] + text[k + 2 :] for k in swapped]
+    return found
+
+
+def find_footers(labels: Sequence[Hashable], measured: Collection[Hashable]) -> list[Hashable]:
+    """Find labels of the last lines that read like a remark, and have no measurement."""
+    last = [x for x in labels[-_FOOTER_LINES:] if x not in measured]
+    return [x for x in last if isinstance(x, str) and _FOOTER.fullmatch(x.strip())]
+
+
+def doubt_labels(
+    side: str,
+    labels: Sequence[Hashable],
+    measured: Collection[Hashable] | None = None,
+    known: Sequence[Hashable] = (),
+) -> list[str]:
+    """Say in sentences which labels of rows or columns (side) may not be meant.
+
+    measured: those with a measurement, where that is known; known: labels that are there already.
+    """
+    if len(labels) + len(known) > MOST_LABELS or not any(isinstance(x, str) for x in labels):
+        return []
+    totals, notes = [x for x in labels if is_total(x)], []
+    if totals:
+        which, they = _name(side, [*map(show, totals)]), "it counts" if len(totals) == 1 else "they count"
+        notes.append(f"{which}: named like a sum or mean of others, but {they} like any other {side}.")
+    if measured and (footers := [x for x in find_footers(labels, measured) if x not in totals]):
+        counts = "counts" if len(footers) == 1 else "count"
+        notes.append(
+            f"{_name(side, [*map(show, footers)])}: without a value, like a footer, but {counts} as a {side}."
+        )
+    if alike := find_alike(labels, known):
+        which = _name(side, [f"{show(a)} and {show(b)}" for a, b in alike], 2)
+        notes.append(f"{which}: named nearly alike, but taken for different {side}s.")
+    return notes
+
+
+def _name(side: str, found: Sequence[str], each: int = 1) -> str:
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    return f"{side}{'s' if each * len(found) > 1 else ''} {'; '.join(found[:MOST_NAMED])}{more}"
+
+
+LEAVE_OUT = "To leave something out, delete it in the table"
+TAKE_OUT = (
+    f"{LEAVE_OUT}, or take it out of the campaign: remove_rows, remove_cols (maxentry remove-rows LABEL)."
+)
+
+
+def doubt_table(
+    rows: Sequence[Hashable],
+    cols: Sequence[Hashable],
+    measured: tuple[Collection[Hashable], Collection[Hashable]] | None = None,
+    advice: str = f"{LEAVE_OUT}.",
+) -> str:
+    """Say which labels of a table may not be meant, and what to do; nothing where all seems to be."""
+    known = measured or (None, None)
+    notes = [*doubt_labels("row", rows, known[0]), *doubt_labels("column", cols, known[1])]
+    return "\n".join([*map(sentence, notes), advice]) if notes else ""
+
+
+def warn_of_labels(observations: Any) -> None:
+    """Warn of labels of observations that may not be meant."""
+    axes, counts = (
+        (observations.row_axis, observations.col_axis),
+        (observations.row_counts, observations.col_counts),
+    )
+    if max(axis.size for axis in axes) > MOST_LABELS or not any(axis.labels for axis in axes):
+        return
+    labels = [axis.labels or () for axis in axes]
+    rows, cols = (
+        {x for x, n in zip(side, times, strict=False) if n}
+        for side, times in zip(labels, counts, strict=True)
+    )
+    if noted := doubt_table(labels[0], labels[1], (rows, cols), f"{LEAVE_OUT} or the frame."):
+        warn(noted, stacklevel=3)

@@ -1,0 +1,201 @@
+"""What a table may not mean is said: sums and footers, slips in labels, copies, values far off a scale."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.cli.run import good, refused
+
+from maxentry import Campaign
+from maxentry.errors import DataError, ParameterError
+from maxentry.model.likelihood import Likelihood
+from maxentry.observations import Observations
+from maxentry.tables.doubts import find_alike, find_footers, is_total, warn_of_labels
+from maxentry.tables.layout import find_long
+from maxentry.transform import BEYOND, warn_of_beyond
+
+
+def begin(text: str, *more: object, name: str = "lab") -> str:
+    """What `new --from` says of a file."""
+    Path("t.csv").write_text(text, encoding="utf-8")
+    return good("new", name, "--from", "t.csv", *more).stderr
+
+
+def refuse(text: str, *more: object) -> str:
+    Path("t.csv").write_text(text, encoding="utf-8")
+    return refused("new", "lab", "--from", "t.csv", *more)
+
+
+@pytest.mark.parametrize(
+    "label", ["Mittelwert", "MEAN", "Total:", "Ø", "Summe A-D", "Std. Dev.", "Mean (n=3)"]
+)
+def test_names_of_sums_and_means(label: str) -> None:
+    assert is_total(label)
+
+
+@pytest.mark.parametrize("label", ["Total phosphorus", "L1", "Meany", "mean free path", 3, None, ""])
+def test_names_of_other_lines(label: object) -> None:
+    assert not is_total(label)  # type: ignore[arg-type]
+
+
+def test_slips_are_found_and_other_substances_are_not() -> None:
+    same = [
+        ("L1", "l1"),
+        ("GPT 4", "GPT-4"),
+        ("Tolluol", "Toluol"),
+        ("Dioxan", "Dioxane"),
+        ("Acetonitril", "Acetontiril"),
+    ]
+    for pair in same:
+        assert find_alike(pair) == [pair]
+    for pair in [
+        ("Methanol", "Ethanol"),
+        ("Propan", "Propen"),
+        ("Ligand A", "Ligand AB"),
+        ("XPhos", "SPhos"),
+        ("1-2", "12"),
+    ]:
+        assert find_alike(pair) == []
+    assert find_alike(["toluol"], known=["Toluol", "toluOl"]) == [("Toluol", "toluol")]
+    assert find_footers(["a", "b", "Stand: 1.2.2025", "new"], {"a", "b"}) == ["Stand: 1.2.2025"]
+
+
+def test_sums_footers_and_slips_are_named_and_taken_out() -> None:
+    said = begin("ligand,S1,S2,Mean\nL1,1,2,1.5\nl1,3,4,3.5\nMittelwert,2,3,2.5\n* by hand,,,\n")
+    assert "Row 'Mittelwert': named like a sum or mean of others, but it counts like any other row." in said
+    assert "Row '* by hand': without a value, like a footer, but counts as a row." in said
+    assert "Column 'Mean': named like a sum or mean" in said
+    assert "Rows 'L1' and 'l1': named nearly alike, but taken for different rows." in said
+    assert "maxentry remove-rows LABEL" in said
+    assert "3 columns, 9 values told" in said  # nothing is left out by itself
+    good("remove-rows", "Mittelwert", "* by hand")
+    good("remove-cols", "Mean")
+    assert "named nearly alike" in good("add-rows", "L-1").stderr
+    assert "named" not in begin("ligand,S1,S2\nL1,1,2\nL2,3,4\nL3,,\n", name="plain")
+
+
+def test_python_warns_of_the_same_labels() -> None:
+    frame = pd.DataFrame({"S1": [1.0, 2.0, 1.5], "S2": [2.0, 3.0, 2.5]}, index=["L1", "L2", "Mean"])
+    with pytest.warns(UserWarning, match=r"Row 'Mean': named like a sum or mean of others.*\n.*or the frame"):
+        warn_of_labels(Observations.of(frame))
+    with pytest.warns(UserWarning, match="Rows 'L1' and 'l1': named nearly alike"):
+        Campaign.create("sqlite://", "x", ["L1", "l1"], ["a", "b"]).close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_labels(Observations.of(frame.iloc[:2]))
+        warn_of_labels(Observations.of(np.eye(3)))
+
+
+def test_values_far_beyond_a_scale_are_refused_everywhere() -> None:
+    table, percent = "row,x,y\na,50,{}\nb,60,70\n", ("--limits", "0,100")
+    assert "xpected a value from 0 to 100, got 972 at row 'a', column 'y'" in refuse(
+        table.format(972), *percent
+    )
+    begin(table.format(109), *percent)  # noise may go a little beyond
+    told = refused("tell", "--row", "b", "--col", "x", "--value", "880", "--again")
+    assert "got 880 at row 'b', column 'x': write 100 if it is at the end of the scale or beyond." in told
+    assert "got -11" in refused("correct", "--row", "a", "--col", "x", "--value", "-11")
+    good("tell", "--row", "b", "--col", "x", "--value", ">880", "--again")  # a limit says so itself
+    begin(table.format(972), name="open")
+    said = refused("set", "--limits", "0,100", "-c", "open")
+    assert "got (0.0, 100.0) and 972 at row 'a', column 'y'; correct that value first" in said
+    good("set", "--limits", ",100", "-c", "open")  # open at one end: no width to judge by
+    with Campaign.create("sqlite://", "x", ["a", "b"], ["x", "y"], limits=(0, 1)) as campaign:
+        with pytest.raises(DataError, match="expected a value from 0 to 1, got 5"):
+            campaign.tell(row="a", col="x", value=5.0)
+        with pytest.raises(DataError, match="got 5"):
+            campaign.tell(row=["a", "b"], col=["x", "x"], value=[0.5, 5.0])
+        campaign.tell(row="a", col="x", value=1 + 0.9 * BEYOND)
+        with pytest.raises(ParameterError, match="correct that value first"):
+            campaign.set(limits=(0, 0.5))
+
+
+def test_complete_warns_of_values_far_beyond_a_scale() -> None:
+    data = Observations.of(np.array([[0.2, 5.0], [7.0, 0.4]]))
+    law = Likelihood(limits=(0.0, 1.0))
+    with pytest.warns(
+        UserWarning, match=r"expected values from 0 to 1, got 5 at row 0, column 1 \(and 1 more\)"
+    ):
+        warn_of_beyond(data, law.limits)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_beyond(data, (0.0, float("inf")))
+        warn_of_beyond(data, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("when,user,item,rating\n2024-01-05,u1,i1,3\n2024-01-06,u1,i2,4\n2024-01-07,u2,i1,5\n", "user, item, rating"),
+        ("time,userId,itemId,r\n1600000000,1,1,3\n1600000001,1,2,4\n1600000002,2,1,5\n", "userId, itemId, r"),
+        ("run_id,model,task,score\n1,a,x,0.1\n2,a,y,0.2\n3,b,x,0.3\n", "model, task, score"),
+        ("model,task,score,wann\na,x,0.1,05.01.2024 12:30\na,y,0.2,6.1.2024\nb,x,0.3,7.1.24\n", "model, task, score"),
+        ("plate,ligand,substrate,yield\nP1,a,x,1\nP1,a,y,2\nP2,b,x,3\n", "ligand, substrate, yield"),
+    ],
+    ids=["dates first", "seconds first", "ids first", "dates last", "plates first"],
+)  # fmt: skip
+def test_lists_are_known_beside_dates_and_ids(text: str, names: str) -> None:
+    assert f"read as a long table, one measurement a line: {names}." in begin(text)
+
+
+def test_a_frame_with_times_first_is_long() -> None:
+    frame = pd.DataFrame(
+        {
+            "time": pd.to_datetime(["2024-01-05", "2024-01-06", "2024-01-07"]),
+            "user": [1, 1, 2],
+            "item": [1, 2, 1],
+            "rating": [3.0, 4.0, 5.0],
+        }
+    )
+    with pytest.warns(UserWarning, match="row='user', col='item', value='rating'"):
+        assert Observations.of(frame).shape == (2, 2)
+    assert find_long(["time", "a", "b"], [["1:00", "2:00", "3:00"], [1, 2, 3], [4, 5, 6]]) == {}
+
+
+def test_several_bad_cells_are_named_at_once() -> None:
+    wide = refuse("row,x,y\na,n.d.,2\nb,1,fehlgeschlagen\nc,error,3\nd,4,5\n")
+    assert wide.startswith("t.csv, line 2, column x: 'n.d.' is not a number.")
+    assert "failed on a plate" in wide
+    assert wide.endswith("Likewise line 3, column y ('fehlgeschlagen') and 1 more.")
+    long = refuse("row,col,value\na,x,oh\na,y,1\nb,x,ah\nb,y,uh\nc,x,2\n")
+    assert long.endswith("(--kind grades --levels A,B,C). Likewise line 4, column value ('ah') and 1 more.")
+    good("new", "lab", "--shape", "3x3")
+    Path("p.csv").write_text("row,col,value\nr1,c1,3 mg\nr2,c2,4 mg\nr3,c3,5 mg\nr1,c2,6 mg\n")
+    told = refused("tell", "p.csv")
+    assert told.endswith("Likewise line 3, column value ('4 mg'); line 4, column value ('5 mg') and 1 more.")
+
+
+def test_small_stumbles_of_files() -> None:
+    copies = begin("row,col,value\na,x,1.25\na,x,1.25\nb,y,2.5\n", name="copies")
+    assert "line 3 is the same as an earlier line in every cell, and counted as measured again" in copies
+    remarks = begin("row,x,y,Bemerkung\na,1,2,ok\nb,3,4,trüb\n", name="remarks")
+    assert "columns of remarks are not used: 'Bemerkung'." in remarks
+    assert "2 columns, 4 values told" in remarks
+    both = refuse("model,task,score,seconds\na,x,0.1,3\na,y,0.2,4\nb,x,0.3,5\n")
+    assert "pass --names model,task,score (or seconds as the last)." in both
+    odd = refuse("row,x,y\na,pass,FAIL\nb,pass,timeout\nc,FAIL,pass\n")
+    assert odd.startswith("t.csv, line 3, column y: expected yes or no")
+    assert "got 'timeout'. Leave it empty" in odd
+    for nameless in ("a,x,0.5\na,y,0.6\nb,x,0.7\n", "a,x,5\na,z,4\nb,x,3\nb,z,2\n"):
+        assert "put a line of names before it" in refuse(nameless)
+    assert "look like values (0.5, 0.3, 0.9, …)" in begin(
+        "a,0.5,0.3,0.9\nb,1,2,3\nc,1,2,3\n", name="nameless"
+    )
+    assert "look like values" not in begin("dose,0.1,0.3,0.9\nb,1,2,3\nc,1,2,3\n", name="doses")
+    comma = refuse("row,x,y\na,1,5,2,5\nb,1,5,2,5\n")
+    assert "If its numbers have decimal commas, separate its cells by semicolons" in comma
+    begin('row,x,y\na,"1,5",2\nb,"2,5",3\n', name="quoted")
+    percents = "row,x,y,z\n" + "".join(f"r{k},{k},{100 - k},100\n" for k in range(0, 9, 2)) + "q,<0.5,100,0\n"
+    assert "set --limits 0,100" in begin(percents, name="percents")
+    assert "(did you mean 'L2'?)" in refused(
+        "tell", "--row", "l2", "--col", "x", "--value", "1", "-c", _named()
+    )
+
+
+def _named() -> str:
+    good("new", "named", "--row", "L1", "--row", "L2", "--col", "x", "--col", "y")
+    return "named"
