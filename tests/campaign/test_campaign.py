@@ -357,11 +357,11 @@ def test_numbers_and_text_of_any_kind_are_read() -> None:
         ({"row": "nowhere", "col": 0, "value": 1.0}, "expected known row labels, got 'nowhere'"),
         ({"row": None, "col": 0, "value": 1.0}, "expected row, col, value together, got no row"),
         ({"values": [1.0]}, "expected row, col and value alone, got values too"),
-        ({"ids": {"id": [1], "colour": ["red"]}}, "and value, got the columns id, colour"),
+        ({"ids": {"id": [1], "colour": ["red"]}}, r"and value \(or low, high\), got id, colour"),
         ({"ids": {"id": [1], "value": [1.0, 2.0]}}, r"expected columns of one length, got lengths \[1, 2\]"),
         (
             {"ids": {"value": [1.0]}},
-            r"expected columns id \(or row and col\) and value, got the columns value",
+            r"expected columns id \(or row and col\) and value \(or low, high\), got value",
         ),
         ({"ids": "no such file.csv"}, "no such file.csv does not exist"),
     ],

@@ -639,6 +639,13 @@ CAMPAIGN = [
         "campaign/test_address.py contracts/test_storages.py",
     ),
     Mistake(
+        "campaign/lines.py",
+        'counts = () if words is not cells.YES_NO else ("successes", "trials")',
+        'counts = ("successes", "trials")',
+        "columns named successes and trials are taken for counts where values are numbers",
+        "campaign cli/test_limits.py",
+    ),
+    Mistake(
         "campaign/tell.py",
         'for ask in asks if (ask.status, ask.retry) != ("failed", retry))',
         "for ask in asks)",

@@ -392,12 +392,15 @@ def test_the_weights_of_lines_have_their_conditionals(by_row):
     fitted = (left[:, :R] @ right[:, :R].T + row[:, None] + col)[obs.rows, obs.cols]
     e, grid, half = obs.values - 0.7 - fitted, np.array([2.0, 6.0, 40.0]), obs.by_col
     w, nu, w_col = np.empty((3000, N)), np.empty(3000), np.empty(N)
+    scalars = np.zeros(kernel.N_SCALARS + (m1 if by_row else m2))
     for k, w_row in enumerate(w):
         nu[k] = kernel.update_line_weights(
             half.indptr, half.index, half.values, half.source, left, right, R, row, col, 0.7, 3.0, by_row,
-            w_row, w_col, grid, rng,
+            w_row, w_col, grid, scalars, rng,
         )  # fmt: skip
         assert np.array_equal(w_col, w_row[half.source])
+        assert np.array_equal(w_row, scalars[kernel.N_SCALARS :][obs.rows if by_row else obs.cols])
+    assert not scalars[: kernel.N_SCALARS].any()
     line = obs.rows if by_row else obs.cols
     _, first, place = np.unique(line, return_index=True, return_inverse=True)
     n, q = np.bincount(place), np.bincount(place, e**2 / 3.0)

@@ -45,7 +45,7 @@ def posterior(
         np.ones(draws),
     )
     made = Posterior.__new__(Posterior)
-    nothing = SimpleNamespace(nu=None, cuts=None, omega2=None, eta2=belief.noise_var)
+    nothing = SimpleNamespace(nu=None, cuts=None, omega2=None, spread=None, eta2=belief.noise_var)
     vars(made).update(
         draws=nothing,
         belief=belief,
