@@ -208,7 +208,12 @@ class Belief:
 
     def row_alone(self, i: int) -> Belief:
         """Return what is believed of row i, as a matrix of one row."""
-        return replace(self, left=self.left[:, [i]], row=self.row[:, [i]])
+        known = self.information
+        if known is not None and known.by_row:  # of this row alone
+            lines = None if known.lines is None else known.lines[[i]]
+            known = known._replace(cuts=known.cuts[[i]] if len(known.cuts) > 1 else known.cuts, lines=lines)
+        inform = None if known is None else lambda: known
+        return replace(self, left=self.left[:, [i]], row=self.row[:, [i]], inform=inform)
 
     def draw(self, s: int) -> Array:
         """Return draw s as a dense m1 x m2 matrix."""

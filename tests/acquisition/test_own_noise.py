@@ -175,3 +175,19 @@ def test_large_matrices_are_searched_without_a_map_of_noises(monkeypatch):
     monkeypatch.setattr(draw_field, "MOST_SHARES", 10)
     again = acquisition.choose("predictive_variance", b, Problem((40, 30)), 4, rng=np.random.default_rng(0))
     np.testing.assert_array_equal(first.entries.keys(30), again.entries.keys(30))
+
+
+@pytest.mark.parametrize("kind", ["rows", "grades, rows"])
+def test_a_row_alone_keeps_its_own_noise(kind):
+    b = belief(SHAPE, 9, seed=3, noise=0.5)
+    spread = np.exp(0.5 * np.random.default_rng(5).normal(size=(b.n_draws, SHAPE[0])))
+    cuts = np.tile([-1.0, 0.0, 1.5], (b.n_draws, 1)) if kind == "grades, rows" else None
+    likelihood = (
+        Likelihood(kind="grades", noise="rows", levels=(1, 2, 3, 4)) if cuts is not None else KINDS["columns"]
+    )
+    law = NoiseLaw(b.noise_var, None, cuts, spread, by_row=True)
+    b = Belief(b.left, b.right, b.row, b.col, b.mu, b.noise_var, lambda: likelihood.information(law, None))
+    j = np.arange(SHAPE[1])
+    for i in (0, 3):
+        alone = b.row_alone(i).share_at(np.zeros_like(j), j)
+        np.testing.assert_allclose(alone, b.share_at(np.full_like(j, i), j), rtol=1e-12)

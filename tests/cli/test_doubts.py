@@ -14,6 +14,7 @@ from maxentry import Campaign
 from maxentry.errors import DataError, ParameterError
 from maxentry.model.likelihood import Likelihood
 from maxentry.observations import Observations
+from maxentry.tables import doubts
 from maxentry.tables.doubts import find_alike, find_footers, is_total, warn_of_labels
 from maxentry.tables.layout import find_long
 from maxentry.transform import BEYOND, warn_of_beyond
@@ -58,10 +59,17 @@ def test_slips_are_found_and_other_substances_are_not() -> None:
         ("Ligand A", "Ligand AB"),
         ("XPhos", "SPhos"),
         ("1-2", "12"),
+        ("dimethyl ether", "diethyl ether"),
+        ("cysteine", "cystine"),
+        ("c1ccccc1", "C1CCCCC1"),
+        ("CCCCCCC", "CCCCCCCC"),
+        ("ACGTTACG", "ACGTACG"),
+        ("Co", "CO"),
     ]:
         assert find_alike(pair) == []
     assert find_alike(["toluol"], known=["Toluol", "toluOl"]) == [("Toluol", "toluol")]
     assert find_footers(["a", "b", "Stand: 1.2.2025", "new"], {"a", "b"}) == ["Stand: 1.2.2025"]
+    assert find_footers(["a", "CC(=O)O", "Star Trek: Nemesis", "The Lord of the Rings"], {"a"}) == []
 
 
 def test_sums_footers_and_slips_are_named_and_taken_out() -> None:
@@ -199,3 +207,78 @@ def test_small_stumbles_of_files() -> None:
 def _named() -> str:
     good("new", "named", "--row", "L1", "--row", "L2", "--col", "x", "--col", "y")
     return "named"
+
+
+def test_long_labels_are_looked_at_in_little_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, folded = np.random.default_rng(0), []
+    fold = doubts._fold
+    monkeypatch.setattr(doubts, "_fold", lambda text: folded.append(text) or fold(text))
+    labels = ["".join(rng.choice([*"acdefgh"], 300)) for _ in range(50)]
+    assert find_alike(labels) == []
+    assert len(folded) <= 3 * len(labels)
+
+
+WIDE = "t1,t2,t3\nm1,pass,fail,pass\nm2,fail,fail,pass\nm3,pass,pass,fail\n"
+
+
+@pytest.mark.parametrize("first", ["model", "task", "id", "date", "run_id"])
+def test_a_wide_table_of_yes_and_no_is_no_list(first: str) -> None:
+    begin(f"{first},{WIDE}")
+    assert "3 rows, 3 columns" in good("status").stdout or "9 values" in good("history").stdout
+
+
+@pytest.mark.parametrize("names", ["candidate,question,score,comment", "batch,solvent,yield,operator"])
+def test_labels_of_a_list_may_be_called_like_dates_and_batches(names: str) -> None:
+    lines = "A,q1,1,x\nA,q2,2,y\nB,q1,3,x\nB,q2,4,y\n"
+    assert "read as a long table" in begin(f"{names}\n{lines}")
+
+
+def test_names_that_begin_with_a_number_are_labels() -> None:
+    said = begin(
+        "Ligand;Substrat;Ausbeute\nXPhos;4-Bromanisol;45,5\nXPhos;2-Bromtoluol;50\nSPhos;4-Bromanisol;3\n"
+    )
+    assert "read as a long table" in said
+    assert not find_long(["a", "b", "c"], [["x", "x"], ["12 nM", "13 nM"], [1.0, 2.0]])
+
+
+def test_grades_in_one_column_are_no_remarks() -> None:
+    film = "film,ann,bob,carl\nf1,low,,\nf2,high,,\nf3,mid,,\n"
+    said = good_new(film, "--kind", "grades", "--levels", "low,mid,high")
+    assert "remarks" not in said.stderr
+    assert "3 values told" in said.stdout + said.stderr
+    assert "--names compound,target," in refuse("compound,target,ic50,hill\na,t1,1,2\nb,t2,3,4\n")
+
+
+def good_new(text: str, *more: object):  # type: ignore[no-untyped-def]
+    Path("t.csv").write_text(text, encoding="utf-8")
+    return good("new", "lab", "--from", "t.csv", *more)
+
+
+@pytest.mark.parametrize("names", ["10²,10³", '"1,234.5",b', "+-5,7"])
+def test_odd_names_of_columns_are_names(names: str) -> None:
+    assert "This is a bug" not in begin(f"row,{names}\na,1,2\nb,3,4\n")
+
+
+def test_a_value_named_by_a_number_is_a_value() -> None:
+    assert "read as a long table" in begin("sample,buffer,450\na,x,1\na,y,2\nb,x,3\n")
+    assert "expected a line of names first" in refuse("a,x,1.5\na,y,2\nb,x,3\nb,y,4\n")
+
+
+LOG = [
+    "r1,2026-10-02T01:15:00Z,m1,t1,0.5",
+    "r2,2026-10-02T01:16:00Z,m1,t2,0.6",
+    "r3,2026-10-02T01:17:00Z,m2,t1,0.7",
+]
+LOG += ["r4,2026-10-02T01:18:00Z,m2,t2,0.8", "r5,2026-10-02T01:19:00Z,m3,t1,0.9", LOG[0]]
+
+
+def test_a_log_with_a_copied_line_is_a_list() -> None:
+    said = begin("run_id,timestamp,model,task,score\n" + "\n".join(LOG) + "\n")
+    assert "read as a long table, one measurement a line: model, task, score" in said
+
+
+def test_a_log_with_a_second_number_names_the_columns_to_give() -> None:
+    lines = "\n".join(f"{line},{k}.5" for k, line in enumerate(LOG))
+    said = refuse(f"run_id,timestamp,model,task,score,latency\n{lines}\n")
+    assert "--names model,task,score" in said
+    assert "remarks" not in said

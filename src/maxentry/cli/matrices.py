@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from maxentry import frames, tables
 from maxentry.cells import (
@@ -28,10 +29,7 @@ from maxentry.labels import label_text
 from maxentry.readings import Reading, parse_line
 from maxentry.tables import Format, Table
 from maxentry.tables.doubts import doubt_table
-from maxentry.tables.layout import MOST_WORDS, find_long, is_word, is_yes_no, suggest_names
-
-if TYPE_CHECKING:
-    pass
+from maxentry.tables.layout import MOST_WORDS, are_times, find_long, is_word, is_yes_no, suggest_names
 
 NO_NAMES = (
     " Its first line was taken for the names of columns, but has numbers: put a line of names before it."
@@ -171,7 +169,8 @@ def parse_matrix(
     long = labelled and any(table.role(name) is not None for name in ("value", "low", "high", *frames.COUNTS))
     if names is None and not long and (roles := find_long(table.names, table.columns)):
         found = tuple(table.names[j] for j in roles.values())
-        if len(found) > 2 and _is_numeral(found[2]) and not YEAR.fullmatch(found[2]):
+        recurs = any(table.names[j] in table.columns[j] for j in roles.values())
+        if recurs and len(found) > 2 and _is_numeral(found[2]) and not YEAR.fullmatch(found[2]):
             raise DataError(
                 f"{table.source}: expected a line of names first, got {', '.join(found)}.{NO_NAMES}"
             )
@@ -272,7 +271,7 @@ def split_names(option: str) -> tuple[str, ...]:
 
 def _parse_wide(table: Table, words: Words | None) -> Matrix:
     """Row labels in the first column, one more column for each column of the matrix."""
-    table = _leave_out_remarks(table)
+    table = _leave_out_remarks(table) if words is None else table
     if len(table.names) < 2:
         only = f"only the column {table.names[0]!r}"
         hint = " Commas, semicolons or tabs separate the cells of a CSV file."
@@ -292,7 +291,7 @@ def _parse_wide(table: Table, words: Words | None) -> Matrix:
             f"Taking the first column of {table.source}, {table.names[0]!r}, for row labels, though it looks like "
             "values. A table without labels needs a column of them before its values."
         )
-    numerals = [float(x.replace(",", ".")) for x in col_labels if _is_numeral(x)]
+    numerals = [x for x in map(_to_number, col_labels) if x is not None]
     if any(map(_is_fraction, col_labels)) and numerals not in (sorted(numerals), sorted(numerals)[::-1]):
         few = ", ".join(col_labels[:3])
         warn(
@@ -317,11 +316,14 @@ def _parse_wide(table: Table, words: Words | None) -> Matrix:
 
 
 def _leave_out_remarks(table: Table) -> Table:
-    """Leave out columns of a wide table that hold remarks, and say so: words alone, beside columns of numbers."""
+    """Leave out columns of a wide table that hold remarks, and say so: words alone, behind columns of numbers.
+
+    Words before all numbers may be labels of columns, of a list.
+    """
     known = [[x for x in column if x is not None] for column in table.columns]
     remarks = [j for j, x in enumerate(known) if j and x and all(map(_is_remark, x))]
-    numbers = [j for j, x in enumerate(known) if j and not any(map(is_word, x))]
-    if not remarks or len(numbers) < max(2, len(remarks)):
+    numbers = [j for j, x in enumerate(known) if j and x and not any(map(is_word, x)) and not are_times(x)]
+    if not remarks or len(numbers) < max(2, len(remarks)) or remarks[0] < numbers[0]:
         return table
     listed = ", ".join(repr(table.names[j]) for j in remarks[:5])
     warn(f"{table.source}: columns of remarks are not used: {listed}.")
@@ -362,10 +364,17 @@ def _hint_names(table: Table) -> str:
 
 def _is_fraction(label: str) -> bool:
     """Whether it is a number that is not whole, which hardly anybody uses as a row's name."""
+    number = _to_number(label)
+    return number is not None and not number.is_integer()
+
+
+def _to_number(label: str) -> float | None:
+    """Return the number that a label is, with a decimal point or comma; None for others."""
     try:
-        return not float(label.replace(",", ".", 1)).is_integer()
+        number = float(label.replace(",", ".", 1))
     except ValueError:
-        return False
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _check_labels(side: str, labels: list[str], table: Table) -> None:
@@ -387,7 +396,7 @@ def _check_labels(side: str, labels: list[str], table: Table) -> None:
 
 
 def _is_numeral(name: str) -> bool:
-    return name.strip().lstrip("+-").replace(".", "", 1).replace(",", "", 1).isdigit()
+    return name[:1] not in "_" and _to_number(name.strip()) is not None
 
 
 def check_distinct(side: str, labels: Iterable[str], source: str, hint: str = "") -> None:

@@ -41,7 +41,7 @@ _TOTALS = {
         "gesamt",
         "gesamtsumme",
     ),
-    *("insgesamt", "zwischensumme", "standardabweichung", "stabw", "ø", "∅", "σ", "∑"),
+    *("insgesamt", "zwischensumme", "standardabweichung", "stabw", "std abw", "mw", "ø", "∅", "σ", "∑"),
 }
 _FIRST_WORDS = {
     *(
@@ -58,10 +58,14 @@ _FIRST_WORDS = {
 _BETWEEN = re.compile(r"(?<=[^\W\d])[\s_-]+(?=\w)|(?<=\w)[\s_-]+(?=[^\W\d])")  # not between two digits
 _FOOTER_LINES = 3  # at the end of a table
 _FOOTER = re.compile(
-    r"(?i)[*†‡#].*|.*[:;=].*|(\S+\s+){3,}\S+|(notes?|source|legend|remarks?|quelle|stand|legende|anmerkung|hinweis)\b.*"
+    r"(?i)[*†‡].*|(notes?|source|legend|remarks?|quelle|stand|legende|anmerkung|hinweis)\b.*"
 )
-LEAST_WORD = 5  # letters of a word in which a slip is looked for
-MOST_LABELS = 20_000  # that are looked at
+_WORD = re.compile(
+    r"[^\W\d_][^\W\d_A-ZÄÖÜ]{5,}"
+)  # words in which a slip is looked for: no formulas, no sequences
+_SMILES = re.compile(r"(Br|Cl|[BCFHINOPScnops\d()\[\]=#@+/\\.-])+")  # in which case has a meaning
+MOST_LETTERS = 60  # of a label in which a slip is looked for
+MOST_LABELS = 5_000  # that are looked at
 MOST_NAMED = 3
 
 
@@ -76,8 +80,8 @@ def is_total(label: Hashable) -> bool:
 def find_alike(labels: Sequence[Hashable], known: Sequence[Hashable] = ()) -> list[tuple[str, str]]:
     """Find pairs of labels that may be the same: they differ in case, in blanks and hyphens, or by a slip in a word.
 
-    A slip is a letter too many inside a word, an "e" too many at its end, or two letters swapped; another letter is
-    none, since propane is no propene, and neither is the first one, since ethanol is no methanol.
+    A slip is a letter twice in a row, an "e" too many at the end of a word, or two letters swapped. Another letter is
+    none, nor one more: propane is no propene, and diethyl ether no dimethyl ether. Case means something in formulas.
     known: labels that are there already: only pairs with one of the others are returned.
     """
     texts = [unicodedata.normalize("NFKC", x) for x in labels if isinstance(x, str)]
@@ -89,24 +93,28 @@ def find_alike(labels: Sequence[Hashable], known: Sequence[Hashable] = ()) -> li
         other = first.setdefault(_fold(text), text)
         if other.strip() != text.strip():
             pairs[other, text] = None
-    for long in dict.fromkeys((*first.values(), *texts)):
+    for long in dict.fromkeys(texts):
         for short in map(first.get, map(_fold, _slips(long))):
-            if short is not None and _fold(short) != _fold(long) and {short, long} & {*texts}:
+            if short is not None and _fold(short) != _fold(long):
                 pairs.setdefault((short, long))
     return [*dict.fromkeys((min(pair), max(pair)) for pair in pairs)]
 
 
 def _fold(text: str) -> str:
-    return _BETWEEN.sub("", unicodedata.normalize("NFKC", text).strip().casefold())
+    text = unicodedata.normalize("NFKC", text).strip()
+    if (len(text) < 3 and text.isalpha()) or _SMILES.fullmatch(text):
+        return text
+    return _BETWEEN.sub("", text.casefold())
 
 
 def _slips(text: str) -> list[str]:
-    """What a text would be without one slip: a letter less inside a word, or two letters swapped."""
-    found = []
-    for word in re.finditer(rf"[^\W\d_]{{{LEAST_WORD + 1},}}", text):
+    """What a text would be without one slip: a double letter once, a word without its last e, two letters swapped."""
+    found: list[str] = []
+    for word in _WORD.finditer(text) if len(text) <= MOST_LETTERS else ():
         start, end = word.span()
-        last = end if text[end - 1] == "e" else end - 1
-        found += [text[:k] + text[k + 1 :] for k in range(start + 1, last)]
+        double = [k for k in range(start + 1, end) if text[k] == text[k - 1]]
+        last = [end - 1] if text[end - 1] == "e" else []
+        found += [text[:k] + text[k + 1 :] for k in dict.fromkeys(double + last)]
         swapped = (k for k in range(start + 1, end - 1) if text[k] != text[k + 1])
         found += [text[:k] + text[k + 1] + text[k] + text[k + 2 :] for k in swapped]
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 from warnings import warn
 
@@ -21,13 +22,15 @@ ASIDE = re.compile(
     rf"(?i){_TIME}|se|sem|sd|low|high|well|plate|batch|run|replicate|n|(.*[ _.-])?id"
 )  # columns beside the values
 COUNTED = re.compile(
-    r"(?i)(.*[ _.-])?(id|no|nr|number|nummer|index|#)\.?"
+    r"(?i:(.*[ _.-])?(id|no|nr|number|nummer|index|#)\.?)|.*[a-z]I[dD]"
 )  # names of columns that count lines
 DATE = re.compile(
     r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d\d))([T ,].*)?|\d{1,2}:\d\d(:\d\d.*)?"
 )
+NUMBERED = re.compile(r"\d[\w,.'()-]*[^\W\d_]{4}")  # labels like 4-bromoanisole, 2,6-lutidine
 EPOCHS = (1e9, 5e9), (1e12, 5e12)  # seconds and milliseconds since 1970, from 2001 on
 MOST_WORDS = 0.25  # of the values of a list may be no numbers, and are refused then
+MOSTLY = 0.75  # of the numbers of lines differ; some lines may be there twice
 LOOK_AT, MOST_COLUMNS = 10_000, 12  # lines and columns of a table that are looked at
 
 
@@ -69,10 +72,19 @@ def find_long(names: Sequence[Hashable], columns: Sequence[Sequence[Any] | NDArr
     """
     if len(columns) < 3:
         return {}
-    first = _count_aside(names, columns)
+    return _find_roles(names, columns, 0) or _find_roles(names, columns, _count_aside(names, columns))
+
+
+def _find_roles(
+    names: Sequence[Hashable], columns: Sequence[Sequence[Any] | NDArray[Any]], first: int
+) -> dict[str, int]:
+    """Return the positions of row, col and value where labels of rows are in column `first`; nothing if they are not.
+
+    Yes and no are no labels behind columns that date or count the lines: that is a wide table with ids.
+    """
     rows, cols, values, *rest = (cells[:LOOK_AT] for cells in columns[first:MOST_COLUMNS])
     labelled = all(_are_labels(name, cells) for name, cells in zip(names[first:], (rows, cols), strict=False))
-    if not labelled or len({*rows}) == len(rows):
+    if not labelled or len({*rows}) == len(rows) or (first and all(map(is_yes_no, cols))):
         return {}
     at = {"row": first, "col": first + 1}
     called = [str(name).strip().lower() for name in names[first + 2 :]]
@@ -81,7 +93,7 @@ def find_long(names: Sequence[Hashable], columns: Sequence[Sequence[Any] | NDArr
     if not _are_values(values):
         return {}
     others = (cells for name, cells in zip(called[1:], rest, strict=False) if not ASIDE.fullmatch(name))
-    plain = all(any(map(is_word, x)) or all(map(is_missing, x)) or _are_times(x) for x in others)
+    plain = all(any(map(is_word, x)) or all(map(is_missing, x)) or are_times(x) for x in others)
     return at | {"value": first + 2} if plain else {}
 
 
@@ -95,14 +107,16 @@ def _count_aside(names: Sequence[Hashable], columns: Sequence[Sequence[Any] | ND
 
 def _is_aside(name: Hashable, cells: Sequence[Any] | NDArray[Any]) -> bool:
     called = name.strip() if isinstance(name, str) else ""
-    if TIMES.fullmatch(called) or _are_times(cells):
+    if are_times(cells) or (TIMES.fullmatch(called) and not all(map(is_word, cells))):
         return True
-    if COUNTED.fullmatch(called) or LABELS.fullmatch(called) or called in frames.UNNAMED:
-        return len({*cells}) == len(cells) > 1
+    if COUNTED.fullmatch(called) or called in frames.UNNAMED:
+        with suppress(TypeError):  # cells that cannot be compared are refused later
+            return len(cells) > 1 and len({*cells}) > MOSTLY * len(cells)
+        return False
     return ASIDE.fullmatch(called) is not None
 
 
-def _are_times(cells: Sequence[Any] | NDArray[Any]) -> bool:
+def are_times(cells: Sequence[Any] | NDArray[Any]) -> bool:
     """Whether all cells that are not missing are dates, times of day, or seconds since 1970."""
     known = [x for x in cells if not is_missing(x)]
     return bool(known) and all(map(_is_time, known))
@@ -155,7 +169,7 @@ def is_word(cell: Any) -> bool:
 
 
 def _are_labels(name: Hashable, cells: Iterable[Any]) -> bool:
-    if all(map(is_word, cells)):
+    if all(is_word(x) or (isinstance(x, str) and NUMBERED.match(x.strip())) for x in cells):
         return True
     named = isinstance(name, str) and LABELS.fullmatch(name.strip()) is not None
     return named and all(isinstance(x, str) or (to_float(x) or 0.5).is_integer() or x == 0 for x in cells)
