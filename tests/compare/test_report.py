@@ -338,7 +338,7 @@ def test_raw_results_have_a_row_for_every_look(tmp_path: Path) -> None:
 
 
 def test_without_pyarrow_raw_results_are_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report.tables, "find_spec", lambda name: None)
+    monkeypatch.setattr("maxentry.tables.parquet.find_spec", lambda name: None)
     (tmp_path / "runs.parquet").write_text("of an earlier report")
     path = report.write_raw([made([0.9, 0.5], n=(5, 9), coverage=[math.nan, 0.9])], tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == [path.name] == ["runs.csv"]

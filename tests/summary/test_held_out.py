@@ -105,9 +105,11 @@ def test_probabilities_are_judged_by_the_answers_held_out(stretch: float, trials
         whole = posterior.likelihood.probabilities
         p = lambda x, law: whole(stretch * x, law)  # noqa: E731
         likelihood = SimpleNamespace(kind="yes/no", discrete=True, probabilities=p)
-        names = ("belief", "answers", "diagnostics", "value_map", "interrupted")
+        names = ("belief", "diagnostics", "value_map", "interrupted")
         seen.append((rest, posterior, p))
-        return SimpleNamespace(likelihood=likelihood, **{name: getattr(posterior, name) for name in names})
+        answers = posterior.answers._replace(likelihood=likelihood)  # type: ignore[arg-type]
+        same = {name: getattr(posterior, name) for name in names}
+        return SimpleNamespace(likelihood=likelihood, answers=answers, **same)
 
     found = check_held_out(data, fit, seed=1)
     ((rest, posterior, p),) = seen
