@@ -209,13 +209,12 @@ def _named() -> str:
     return "named"
 
 
-def test_long_labels_are_looked_at_in_little_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng, folded = np.random.default_rng(0), []
-    fold = doubts._fold
-    monkeypatch.setattr(doubts, "_fold", lambda text: folded.append(text) or fold(text))
-    labels = ["".join(rng.choice([*"acdefgh"], 300)) for _ in range(50)]
-    assert find_alike(labels) == []
-    assert len(folded) <= 3 * len(labels)
+def test_long_labels_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In which a slip would be looked for at every letter, and brackets for each other."""
+    monkeypatch.setattr(doubts, "_fold", lambda text: pytest.fail("a long label was read"))
+    assert find_alike(["methanol" * 40, "methanoll" * 40], known=["a" * 100_000]) == []
+    assert not is_total("(" * 1_000_000)
+    assert find_footers(["a", "*" + "x" * 1_000_000], {"a"}) == []
 
 
 WIDE = "t1,t2,t3\nm1,pass,fail,pass\nm2,fail,fail,pass\nm3,pass,pass,fail\n"

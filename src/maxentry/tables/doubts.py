@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Hashable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 from warnings import warn
 
 from maxentry.wording import sentence, show
@@ -64,14 +64,14 @@ _WORD = re.compile(
     r"[^\W\d_][^\W\d_A-ZÄÖÜ]{5,}"
 )  # words in which a slip is looked for: no formulas, no sequences
 _SMILES = re.compile(r"(Br|Cl|[BCFHINOPScnops\d()\[\]=#@+/\\.-])+")  # in which case has a meaning
-MOST_LETTERS = 60  # of a label in which a slip is looked for
+MOST_LETTERS = 60  # of a label that is looked at
 MOST_LABELS = 5_000  # that are looked at
 MOST_NAMED = 3
 
 
 def is_total(label: Hashable) -> bool:
     """Whether a label names a sum, a mean or another figure of the other lines."""
-    if not isinstance(label, str):
+    if not _is_short(label):
         return False
     words = re.sub(r"\(.*?\)|\[.*?\]|[:.*=]", " ", label).casefold().split()
     return " ".join(words) in _TOTALS or (len(words) > 1 and words[0] in _FIRST_WORDS)
@@ -84,9 +84,9 @@ def find_alike(labels: Sequence[Hashable], known: Sequence[Hashable] = ()) -> li
     none, nor one more: propane is no propene, and diethyl ether no dimethyl ether. Case means something in formulas.
     known: labels that are there already: only pairs with one of the others are returned.
     """
-    texts = [unicodedata.normalize("NFKC", x) for x in labels if isinstance(x, str)]
+    texts = [unicodedata.normalize("NFKC", x) for x in labels if _is_short(x)]
     first: dict[str, str] = {}
-    for text in (x for x in known if isinstance(x, str)):
+    for text in filter(_is_short, known):
         first.setdefault(_fold(text), text)
     pairs: dict[tuple[str, str], None] = {}
     for text in texts:
@@ -100,6 +100,10 @@ def find_alike(labels: Sequence[Hashable], known: Sequence[Hashable] = ()) -> li
     return [*dict.fromkeys((min(pair), max(pair)) for pair in pairs)]
 
 
+def _is_short(label: Hashable) -> TypeGuard[str]:
+    return isinstance(label, str) and len(label) <= MOST_LETTERS
+
+
 def _fold(text: str) -> str:
     text = unicodedata.normalize("NFKC", text).strip()
     if (len(text) < 3 and text.isalpha()) or _SMILES.fullmatch(text):
@@ -110,7 +114,7 @@ def _fold(text: str) -> str:
 def _slips(text: str) -> list[str]:
     """What a text would be without one slip: a double letter once, a word without its last e, two letters swapped."""
     found: list[str] = []
-    for word in _WORD.finditer(text) if len(text) <= MOST_LETTERS else ():
+    for word in _WORD.finditer(text):
         start, end = word.span()
         double = [k for k in range(start + 1, end) if text[k] == text[k - 1]]
         last = [end - 1] if text[end - 1] == "e" else []
@@ -123,7 +127,7 @@ def _slips(text: str) -> list[str]:
 def find_footers(labels: Sequence[Hashable], measured: Collection[Hashable]) -> list[Hashable]:
     """Find labels of the last lines that read like a remark, and have no measurement."""
     last = [x for x in labels[-_FOOTER_LINES:] if x not in measured]
-    return [x for x in last if isinstance(x, str) and _FOOTER.fullmatch(x.strip())]
+    return [x for x in last if _is_short(x) and _FOOTER.fullmatch(x.strip())]
 
 
 def doubt_labels(
