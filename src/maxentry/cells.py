@@ -315,7 +315,7 @@ class Refusals:
             others = (
                 f" Likewise {named}{f' and {left} more' if left > 0 else ''}."
                 if n
-                else f" {left} more are alike."
+                else f" {left} more {'is' if left == 1 else 'are'} alike."
             )
             if len(first.message) + len(others) + len(more) + len(first.hint) < self.ROOM:
                 break

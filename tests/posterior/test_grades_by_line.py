@@ -59,7 +59,7 @@ def test_probabilities_are_those_of_a_slow_twin_everywhere(noise):
     np.testing.assert_allclose(p.mean, expected, atol=1e-10)
     np.testing.assert_allclose(p.predict(i, j).mean, expected[i, j], atol=1e-10)
     low, high = p.interval(0.9)
-    assert ((low >= 1) & (low <= high) & (high <= 5)).all()
+    assert ((low <= p.mean) & (p.mean <= high)).mean() > 0.99
 
 
 def test_it_predicts_held_out_grades_better_than_one_noise_for_all():
@@ -82,7 +82,8 @@ def test_threads_storage_and_files_keep_the_draws(posterior, tmp_path):
     posterior.save(tmp_path / "fit.npz")
     loaded = maxentry.Posterior.load(tmp_path / "fit.npz")
     assert np.array_equal(loaded.probabilities(), posterior.probabilities())
-    assert maxentry.complete(Y, start=loaded, progress=False, **WITHOUT_RANK).noise_sds
+    later = maxentry.complete(Y, start=loaded, progress=False, **WITHOUT_RANK)
+    assert np.corrcoef([*later.noise_sds.values()], [*posterior.noise_sds.values()])[0, 1] > 0.9
 
 
 WITHOUT_RANK = {"kind": "grades", "levels": [1, 2, 3, 4, 5], "seed": 2, "noise": "rows"}
@@ -105,12 +106,15 @@ def test_watched_entries_know_the_noise_of_their_rows():
 
 
 def test_new_rows_and_features_go_with_it(posterior):
-    new = posterior.rows(pd.DataFrame([{0: 4.0, 3: 5.0}], index=["new"]))
-    assert new.predict("new", 1).mean > 1
-    assert len(new.ask(3)) == 3
+    high, low = (
+        posterior.rows(pd.DataFrame([{0: grade, 3: grade, 9: grade}], index=["new"])) for grade in (5.0, 1.0)
+    )
+    assert high.predict("new", 1).mean > low.predict("new", 1).mean + 0.5
+    assert high.ask(3)["gain"].min() > 0
     Y = table()[0]
     p = fit(Y, row_features=np.random.default_rng(0).normal(size=(40, 2)))
-    assert p.draws.spread is not None
+    sds = np.array(list(p.noise_sds.values()))
+    assert np.median(sds[::2]) > 1.5 * np.median(sds[1::2])
 
 
 def test_refusals_say_what_is_for_what():
