@@ -10,7 +10,7 @@ from maxentry.acquisition import Problem
 from maxentry.acquisition.targets import GoalCriterion
 from maxentry.campaign import policy
 from maxentry.campaign.campaign import Campaign
-from maxentry.campaign.outlook import Outlook, describe_goal
+from maxentry.campaign.outlook import Outlook, can_stop, describe_goal
 from maxentry.errors import NothingToAskError
 from maxentry.posterior.decisions import Prospect
 
@@ -77,6 +77,7 @@ def test_a_batch_keeps_to_masks_costs_budgets_and_limits(masked: Campaign, words
     np.testing.assert_array_equal(found.cost, np.where(found.cols < 4, 1.0, 3.0))
     assert found.cost.sum() <= left
     assert found.why == words + policy.say_idle(found.gain)
+    assert not ((found.gain != 0) & (found.gain <= policy.ROUNDING * found.gain.max())).any()
     plate = batch(masked, 1, plates="cols")
     (col,) = set(plate.cols.tolist())
     free = state.mask[:, col] & ~np.isin(np.arange(12) * 9 + col, state.told_keys)
@@ -163,7 +164,7 @@ def test_advice_by_what_one_more_batch_would_change(
     words: str, now: float, changes: float, advice: str
 ) -> None:
     settings = begun(goal=words).settings
-    ahead = Outlook(5.0, 5.0, 4.0, 8, 8.0, error_at_start=20.0)
+    ahead = Outlook(5.0, 5.0, 4.0, 8, 8.0, error_at_start=20.0, entries_left=40)
     said = describe_goal(settings, None, Prospect(now, now / 2, changes, 12), ahead)  # type: ignore[arg-type]
     assert said.startswith(advice)
     if now:
@@ -171,11 +172,16 @@ def test_advice_by_what_one_more_batch_would_change(
         number = f"{changes:.1f}" if changes >= 0.05 else "none"
         assert f" and change {number} of 12 {what}." in said
     assert said.endswith("You can stop here.") is not advice.startswith("go on")
+    prospect = Prospect(now, now / 2, changes, 12)
+    assert can_stop(settings, ahead, prospect) is said.endswith("You can stop here.")
+    assert can_stop(settings, ahead, None) is False
+    assert can_stop(settings, ahead, Prospect(now, now, 0.0, 12))  # all that is left would lower nothing
     reached = begun(goal=words, enough=0.001).settings
     if now:
         assert describe_goal(reached, None, Prospect(now, now / 2, 0.0, 12), ahead).endswith(  # type: ignore[arg-type]
             "0.001 was asked for."
         )
+        assert not can_stop(reached, ahead, Prospect(now, now / 2, 0.0, 12))
 
 
 def test_nothing_is_gained_beyond_the_end_of_a_scale_and_that_is_said() -> None:

@@ -56,27 +56,34 @@ def test_the_next_step_says_what_it_should_change_for_the_goal(lab: Any, reader:
     fitted(page)
     expect(page.locator("#step")).to_have_text(
         re.compile(
-            r"should lower the expected regret by ([\d.]+%\.|less than 1%, but may change the answer\.)$"
+            r"should lower the expected regret by (less than )?[\d.]+% and change [\d.e-]+ of 5 choices\.$"
         )
     )
 
 
-def test_the_page_advises_to_stop_where_the_shell_does(lab: Any, reader: Reader) -> None:
+def test_the_page_advises_to_stop_where_the_server_says_so(lab: Any, reader: Reader) -> None:
     page = reader(lab.url).tab("/")
     said = page.evaluate("""async () => {
       const { nextStep } = await import('/static/js/guide.js');
       const status = { pending: 0, available: 40, measurements: 20, budget: null, spent: 20 };
-      const text = (goal, now, after, changes) => nextStep({ status, n: 8, filled: 0, goal, suggested: {
-        entries: [{}], total: 8, outlook: { error_at_start: 20 },
-        at_stake: { now, after, changes, choices: 6 } } }).text;
-      return [text('best per row', 3.2, 1.6, 1.4), text('best per row', 0.15, 0.1, 0.01),
-        text('best per row', 0.15, 0.15, 0.2), text('rank rows', 0.15, 0.15, 0.01), text('threshold 1', 0, 0, 0)];
+      const text = (goal, stop, now, after, changes) => nextStep({ status, n: 8, filled: 0, goal, suggested: {
+        entries: [{}], total: 8, stop, outlook: { error_with_pending: now, error_after: after },
+        at_stake: goal === 'fill' ? null : { now, after, changes, choices: 6 } } }).text;
+      return [text('best per row', false, 3.2, 1.6, 1.4), text('best per row', true, 3.2, 3.2, 0.01),
+        text('best per row', false, 0.15, 0.15, 0.01), text('rank rows', false, 0.15, 0.149999, 0.2),
+        text('threshold 1', true, 0, 0, 0), text('fill', false, 1, 0.999, 0), text('fill', true, 1, 0.9, 0)];
     }""")
     stop = "8 more measurements should not change the answer. You can stop here."
-    assert said[0] == "Ask for the next 8 entries: should lower the expected regret by 50%."
-    assert (said[1], said[4]) == (stop, stop)
-    assert said[2].endswith("should lower the expected regret by less than 1%, but may change the answer.")
-    assert "pairs in the wrong order by less than 1%, but" in said[3]
+    ask = "Ask for the next 8 entries: should lower "
+    assert said == [
+        f"{ask}the expected regret by 50% and change 1.4 of 6 choices.",
+        stop,
+        f"{ask}the expected regret by 0% and change 0.01 of 6 choices.",
+        f"{ask}the pairs in the wrong order by less than 0.01% and change 0.2 of 6 pairs.",
+        stop,
+        f"{ask}the expected error by 0.1%.",
+        "8 more measurements would lower the expected error by 10%. You can stop here.",
+    ]
 
 
 def test_a_table_that_is_to_be_filled_has_no_answer(lab: Any, reader: Reader) -> None:

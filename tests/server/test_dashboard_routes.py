@@ -72,6 +72,21 @@ def test_reasons_of_what_is_pending_before_and_after_a_fit(cache: None) -> None:
         assert all(lines[id]["teaches"] is None for id in new)
 
 
+@pytest.mark.parametrize(
+    "given", [{}, {"target_sd": 1e-3}, {"goal": "best per row"}, {"goal": "best per row", "enough": 1e-9}]
+)
+@pytest.mark.parametrize("told", [8, 28])
+def test_the_page_is_to_advise_as_the_shell_does(given: dict[str, object], told: int, cache: None) -> None:
+    with serving() as client:
+        path = begin(client, rows=6, cols=5, rank=1, acquisition="predictive_variance", **given)
+        lines = [{"row": k // 5, "col": k % 5, "value": (1 + k // 5) * (1 + k % 5)} for k in range(30)]
+        order = np.random.default_rng(1).permutation(30)[:told]
+        client.post(f"{path}/tell", json={"lines": [lines[k] for k in order]}).raise_for_status()
+        shown = client.get(f"{path}/next?n=2&wait=60").json()
+        advice = client.get(f"{path}/outlook?n=2&wait=60").json()["advice"]
+        assert shown["stop"] is ("You can stop here" in advice), advice
+
+
 def test_the_next_entries_are_shown_and_not_handed_out(cache: None) -> None:
     with serving() as client:
         path = begin(client, rows=6, cols=5, rank=1, acquisition="predictive_variance")

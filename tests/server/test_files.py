@@ -56,6 +56,20 @@ def test_labels_stay_as_they_are_written() -> None:
         assert client.post("/tables", content=b"dose,S1\nlow,2.5\n", headers=BYTES).json()["written"] is None
 
 
+def test_a_number_that_may_mean_two_things_is_left_as_it_is_and_refused_as_a_value() -> None:
+    with serving() as client:
+        content = b'row,S1,price\n"2,500",1.5,"1,234"\nb,2.5,3\n'
+        found = client.post("/tables", content=content, headers=BYTES)
+        assert found.raise_for_status().json()["lines"] == [["2,500", "1.5", "1,234"], ["b", "2.5", "3"]]
+        path = begin(client, rows=["2,500", "b"], cols=["S1", "price"])
+        line = {"row": "2,500", "col": "price", "value": "1,234"}
+        refused = client.post(f"{path}/tell", json={"lines": [line]})
+        assert (refused.status_code, refused.json()["line"]) == (422, 1)
+        assert "1,234" in refused.json()["detail"]
+        line["value"] = "1.5"
+        assert client.post(f"{path}/tell", json={"lines": [line]}).status_code == 200
+
+
 def test_files_of_too_many_cells_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few bytes of Parquet can be many cells; a workbook of many cells would take long to write."""
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -220,7 +221,7 @@ def test_every_write_with_a_key_is_done_once(what: str) -> None:
         client.post(f"{path}/ask", json={"n": 3})
         client.post(f"{path}/tell", json={"lines": [{"id": 3, "value": 1.0}]})
         first = write(body)
-        assert first.json() == {"version": 4}, first.text
+        assert first.json() | {"notes": []} == {"version": 4, "notes": []}, first.text
         told(client, path, None, 5.0)  # another event in between
         second = write(body)
         assert (second.status_code, second.json()) == (200, first.json())
@@ -340,3 +341,37 @@ def test_removing_and_renaming_again_change_nothing_more() -> None:
         assert (
             client.post(f"{path}/rows/remove", json={"labels": ["b"]}).status_code == 422
         )  # the control: no key
+
+
+def test_notes_on_features_are_those_of_the_first_answer() -> None:
+    """The present labels may not fit the request any more."""
+    size = {"columns": {"size": [1.0, 2.5, None]}}  # in order, without labels
+    made = {"name": "lab", "rows": ["a", "b", "c"], "cols": ["x", "y"], "row_features": size}
+    table = b"row,size\na,1\nb,2\nc,\n"
+    with serving() as client:
+        id = client.post("/campaigns", json=made, headers={"Idempotency-Key": "make"}).json()["id"]
+        path = f"/campaigns/{id}"
+        writes = [
+            ("POST", "/campaigns", {"json": made}, "make"),
+            ("PATCH", f"{path}/settings", {"json": {"row_features": size}}, "set"),
+            ("POST", f"{path}/features/rows", {"content": table}, "file"),
+            (
+                "POST",
+                f"{path}/rows",
+                {"json": {"labels": ["d"], "features": {"columns": {"size": [None]}}}},
+                "add",
+            ),
+            ("POST", f"{path}/rows", {"json": {"labels": ["e"]}}, "without"),
+        ]
+
+        def send(method: str, address: str, body: dict[str, Any], key: str) -> httpx.Response:
+            headers = {"Idempotency-Key": key} | ({"Content-Type": "text/csv"} if "content" in body else {})
+            return client.request(method, address, headers=headers, **body)
+
+        first = [send(*write) for write in writes]
+        assert all(answer.is_success and answer.json()["notes"] for answer in first)
+        client.post(f"{path}/rows/remove", json={"labels": ["a", "b"]}).raise_for_status()
+        client.patch(f"{path}/settings", json={"row_features": None}).raise_for_status()
+        again = [send(*write) for write in writes]
+        assert [answer.status_code for answer in again] == [answer.status_code for answer in first]
+        assert [answer.json() for answer in again] == [answer.json() for answer in first]

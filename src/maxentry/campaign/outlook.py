@@ -197,7 +197,7 @@ def look_ahead(
         return Ahead(None, over)
     if (phase := policy.explain_design_phase(state, now)) is not None:
         return Ahead(None, f"ask: {phase}.")
-    if 2 * len(state.told_keys) < max(state.shape):  # criteria without a model have no initial design
+    if has_few(state):
         return Ahead(None, f"ask: {len(state.told_keys)} told yet, too few for an outlook.")
     posterior = fits.fit_posterior(state, cache, progress=progress)
     limits = policy.resolve_limits({}, state.settings)
@@ -211,6 +211,11 @@ def look_ahead(
         return Ahead(outlook, advice, past, prospect)
     advice = enough or " ".join([give_advice(outlook, state.settings.target_sd), *describe_past(past)])
     return Ahead(outlook, advice, past)
+
+
+def has_few(state: State) -> bool:
+    """Whether too little is told for an outlook: criteria without a model have no initial design."""
+    return 2 * len(state.told_keys) < max(state.shape)
 
 
 def expect_goal(state: State, posterior: Posterior, batch: policy.Batch) -> Prospect | None:
@@ -228,21 +233,48 @@ def describe_goal(
     """Say what is at stake for the goal now, and what the next batch should change."""
     from maxentry.posterior.decisions import say_stake
 
-    goal, enough = settings.wanted, settings.enough
+    goal = settings.wanted
     if prospect is None:
         return f"go on: {posterior.answer(goal).summary[-1]}"
     if prospect.now == 0:
         return f"{say_stake(goal, prospect.now)} You can stop here."
     said = f"{say_stake(goal, prospect.now).rstrip('.')}; {prospect.say(goal, outlook.entries)}."
-    if enough is not None:
-        return f"go on: {said} {enough:g} was asked for."
-    least = LEAST_STAKE * (outlook.error_at_start if goal.kind == "best" else 1.0)
+    if settings.enough is not None:
+        return f"go on: {said} {settings.enough:g} was asked for."
+    return f"{said} You can stop here." if can_stop(settings, outlook, prospect) else f"go on: {said}"
+
+
+def can_stop(settings: Settings, outlook: Outlook, prospect: Prospect | None) -> bool:
+    """Whether the advice is to stop; prospect: what is at stake for a goal other than filling, if it is known.
+
+    Where a target or `enough` is set, that alone says when.
+    """
+    if settings.goal == "fill":
+        return settings.target_sd is None and (_brings_no_more(outlook) or _brings_little(outlook))
+    if prospect is None:
+        return False
+    if prospect.now == 0:
+        return True
+    if settings.enough is not None:
+        return False
+    least = LEAST_STAKE * (outlook.error_at_start if settings.wanted.kind == "best" else 1.0)
     fall = (
         (prospect.now - prospect.after) / outlook.entries * outlook.entries_left if outlook.entries else 0.0
     )
     little = prospect.now < least or fall <= LEAST_REST * prospect.now
-    idle = little and prospect.changes < FEWEST_CHANGES
-    return f"{said} You can stop here." if idle else f"go on: {said}"
+    return little and prospect.changes < FEWEST_CHANGES
+
+
+def _brings_no_more(outlook: Outlook) -> bool:
+    """Whether all entries left, at the present rate, would hardly lower the expected error."""
+    fall = outlook.error_with_pending - outlook.error_after
+    rest = fall / outlook.entries * outlook.entries_left if outlook.entries else 0.0
+    return rest <= LEAST_REST * outlook.error_with_pending
+
+
+def _brings_little(outlook: Outlook) -> bool:
+    """Whether a unit of cost brings little of what it has brought so far."""
+    return outlook.gain_per_cost < LEAST_RATE * outlook.gain_per_cost_so_far
 
 
 def describe_past(past: tuple[PastBatch, ...]) -> list[str]:
@@ -262,12 +294,11 @@ def give_advice(outlook: Outlook, target: float | None) -> str:
     before, n = outlook.error_with_pending, count(outlook.entries, "more measurement")
     fall = before - outlook.error_after
     rate, so_far = outlook.gain_per_cost, outlook.gain_per_cost_so_far
-    rest = fall / outlook.entries * outlook.entries_left if outlook.entries else 0.0
     unit = "an entry" if outlook.cost == outlook.entries else "a unit of cost"
     compared = f"{unit} now brings {percent(rate / so_far)} of what it has brought so far" if so_far else ""
-    if rest <= LEAST_REST * before:
+    if _brings_no_more(outlook):
         reason = f"All {outlook.entries_left:,} entries left would lower the expected error by at most {LEAST_REST:.0%}"
-    elif rate < LEAST_RATE * so_far:
+    elif _brings_little(outlook):
         reason = compared[0].upper() + compared[1:]
     else:
         tail = f"; {compared}" if compared else ""

@@ -45,7 +45,9 @@ DEFAULT = "predictive_variance"
 AT_RANDOM = "uniform, since with this mask choosing promises hardly less error than random entries"
 LEAST_GAIN = 0.02  # of the variance of a prediction, so 1% of its error, if about as many were measured again as so far
 COUNTED = 4_000  # entries of the mask that stand for all of them
-ROUNDING = 1e-12  # relative: costs that add up to the budget but for rounding are within it
+ROUNDING = (
+    1e-12  # relative: costs that add up to the budget but for rounding are within it; so little gain is none
+)
 
 
 class Batch(NamedTuple):
@@ -120,10 +122,11 @@ def next_batch(
         return Batch.none(f"{left} does not pay for {what}.")
     rows, cols = chosen.rows[:k], chosen.cols[:k]
     mean, sd = _predict(posterior, rows, cols)
-    why = phase or _explain_choice(criterion, chosen)
+    why, gain = phase or _explain_choice(criterion, chosen), chosen.gain[:k]
     if posterior is not None and criterion == settings.goal:
-        why += say_idle(chosen.gain[:k])
-    return Batch(rows, cols, mean, sd, chosen.gain[:k], chosen.cost[:k], why)
+        gain = np.where(gain > ROUNDING * gain.max(initial=0.0), gain, 0.0)  # the rest is rounding
+        why += say_idle(gain)
+    return Batch(rows, cols, mean, sd, gain, chosen.cost[:k], why)
 
 
 def _uneven_mask(settings: Settings) -> Flags | None:
@@ -253,7 +256,7 @@ def _explain_choice(criterion: str, chosen: Selection) -> str:
 
 def say_idle(gain: Array) -> str:
     """Say how many entries of a batch for a goal promise nothing for it; nothing where all promise something."""
-    n, idle = len(gain), int((gain <= ROUNDING * gain.max(initial=0.0)).sum())
+    n, idle = len(gain), int((gain == 0).sum())
     if not idle:
         return ""
     which = "these" if idle == n else f"{idle} of these {n}"

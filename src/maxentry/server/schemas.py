@@ -403,6 +403,10 @@ class NextResponse(ResponseBody):
     at_stake: dict[str, Number] | None = Field(
         None, description="For a goal other than fill: what is at stake now and after these entries."
     )
+    stop: bool = Field(
+        False,
+        description="Whether the advice is to stop, as in the outlook; if there are no entries, `why` says why.",
+    )
 
 
 class ErrorPointResponse(_response(ErrorPoint)):  # type: ignore[misc]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -17,11 +18,12 @@ from maxentry.campaign import views
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.events import Record, write
 from maxentry.campaign.ledger.tables import Measurement
-from maxentry.campaign.setting_values import look_at_features
+from maxentry.campaign.setting_values import look_at_features, read_labels
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.views import Columns, Status
-from maxentry.errors import SizeError
+from maxentry.errors import MaxentryError, SizeError
 from maxentry.features import Features
+from maxentry.labels import Axis
 from maxentry.server import requests, schemas
 from maxentry.server.idempotency import Claim, EventSpan
 from maxentry.server.requests import parse_label
@@ -96,24 +98,33 @@ def create(
     )
     response.headers["Location"] = f"{API}/campaigns/{here.id}"
     found = status(here) if span is None else _past_status(here, span)
-    return schemas.CreatedResponse(**found.model_dump(), notes=_notes(here, settings))
+    sides = (
+        (name, read_labels(_labels(given), name))
+        for name, given in (("row", body.rows), ("column", body.cols))
+    )
+    notes = _notes(settings, *(Axis(name, len(labels), labels) for name, labels in sides))
+    return schemas.CreatedResponse(**found.model_dump(), notes=notes)
 
 
-def _notes(here: OpenCampaign, given: Mapping[str, Any]) -> list[str]:
-    """What there is to say of features that were given."""
-    state = here.campaign.state
+def _notes(given: Mapping[str, Any], *axes: Axis) -> list[str]:
+    """What there is to say of features that were given. Nothing is refused: what was given is written already."""
     found: list[str] = []
-    for axis in (state.row_axis, state.col_axis):
+    for axis in axes:
         if (features := given.get(f"{axis.name[:3]}_features")) is not None:
-            found += Features.of(features, axis).notes
+            with suppress(MaxentryError):
+                found += Features.of(features, axis).notes
     return found
+
+
+def _state_after(here: OpenCampaign, version: int) -> State:
+    """The state as it was after this event, so that a request that comes again is answered as before."""
+    state = here.campaign.state
+    return replay(here.campaign.records(0, version)) if state.version > version else state
 
 
 def _past_status(here: OpenCampaign, span: EventSpan) -> schemas.StatusResponse:
     """The status as it was after these events."""
-    state = here.campaign.state
-    if state.version > span.after:
-        state = replay(here.campaign.records(0, span.after))
+    state = _state_after(here, span.after)
     return schemas.StatusResponse(
         id=here.id, **vars(Status.from_state(state, max(span.at, state.changed_at)))
     )
@@ -146,7 +157,10 @@ def change(
     """Change settings from now on; null takes one back."""
     given = body.settings()
     done = apply_change(service, here, claim, lambda campaign: campaign.set(who=body.who, **given))
-    return schemas.ChangedResponse(version=done.version, notes=_notes(here, given))
+    if not {"row_features", "col_features"} & given.keys():
+        return schemas.ChangedResponse(version=done.version, notes=[])
+    then = _state_after(here, done.version)
+    return schemas.ChangedResponse(version=done.version, notes=_notes(given, then.row_axis, then.col_axis))
 
 
 @router.post("/campaigns/{campaign}/features/{side}", openapi_extra=FEATURES_BODY)
@@ -175,14 +189,21 @@ def _set_features(
     categories: list[str],
     who: str,
 ) -> schemas.FeaturesResponse:
-    state = here.campaign.state
     table = tables.read(io.BytesIO(content), source="the file")
     mine = [name for name in categories if name in table.names]
-    read = Features.of(table, state.row_axis if side == "rows" else state.col_axis, mine)
-    given = {f"{side[:3]}_features": read.table}
-    done = apply_change(service, here, claim, lambda campaign: campaign.set(who=who, **given))
-    names = list(read.table.names[:MOST_NAMES])
-    return schemas.FeaturesResponse(version=done.version, features=names, notes=list(read.notes))
+    found: list[Features] = []
+
+    def read(state: State) -> Features:
+        found.append(Features.of(table, state.row_axis if side == "rows" else state.col_axis, mine))
+        return found[-1]
+
+    def change(campaign: Campaign) -> None:
+        campaign.set(who=who, **{f"{side[:3]}_features": read(campaign.state).table})
+
+    done = apply_change(service, here, claim, change)
+    features = found[-1] if found else read(_state_after(here, done.version))  # it was done before
+    names = list(features.table.names[:MOST_NAMES])
+    return schemas.FeaturesResponse(version=done.version, features=names, notes=list(features.notes))
 
 
 @router.get("/campaigns/{campaign}/labels")
@@ -211,8 +232,10 @@ def _add(
         change = campaign.add_rows if side == "row" else campaign.add_cols
         change(labels, cost=body.cost, features=body.features, who=body.who)
 
-    done, known = apply_change(service, here, claim, add), here.campaign.settings.features_of(side)
-    notes = look_at_features(body.features, labels, side, known)[1]
+    done, notes = apply_change(service, here, claim, add), []
+    with suppress(MaxentryError):  # the rows are there already
+        known = _state_after(here, done.version).settings.features_of(side)
+        notes = look_at_features(body.features, labels, side, known)[1]
     return schemas.ChangedResponse(version=done.version, notes=notes)
 
 

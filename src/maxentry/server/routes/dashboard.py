@@ -20,6 +20,7 @@ from starlette.staticfiles import StaticFiles
 
 from maxentry import tables
 from maxentry.cells import with_points
+from maxentry.errors import DataError
 from maxentry.posterior.posterior import MOSTLY_MEANS
 from maxentry.server import schemas
 from maxentry.server.security import parse_bearer
@@ -62,7 +63,7 @@ def _read_table(content: bytes, sheet: str | None) -> schemas.TableResponse:
     table = tables.read(io.BytesIO(content), source="the file", sheet=sheet, most=tables.MOST_CELLS)
     written = [[tables.cell_text(cell) for cell in line] for line in zip(*table.columns, strict=True)]
     lines = [
-        [with_points(text, table.where(k), table.decimal_comma) for text in line]
+        [_with_points(text, table.where(k), table.decimal_comma) for text in line]
         for k, line in enumerate(written)
     ]
     words = [dict.fromkeys(x) for x in table.columns if all(map(is_word, x))]
@@ -78,6 +79,19 @@ def _read_table(content: bytes, sheet: str | None) -> schemas.TableResponse:
         totals=[x for side in labels for x in side if doubts.is_total(x)],
         alike=[pair for side in labels for pair in doubts.find_alike(side)],
     )
+
+
+def _with_points(text: str, where: str, decimal_comma: tables.DecimalComma) -> str:
+    """A cell with decimal points; 1,234 of which nobody knows what it means as it is: no value, but maybe a label.
+
+    1.234 among decimal commas is refused: as it is, it would be a value.
+    """
+    try:
+        return with_points(text, where, decimal_comma)
+    except DataError:
+        if decimal_comma == "only":
+            raise
+        return text
 
 
 # The page and its files. They show nothing of any campaign, and need no token.

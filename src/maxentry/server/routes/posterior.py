@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from maxentry.campaign import policy, views
-from maxentry.campaign.outlook import compute_outlook, expect_goal
+from maxentry.campaign.outlook import can_stop, compute_outlook, expect_goal, has_few
 from maxentry.campaign.policy import Plates
 from maxentry.campaign.state import State
 from maxentry.errors import DataError, ParameterError, SizeError
@@ -333,11 +333,13 @@ def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) ->
     columns |= {"row": [state.row_labels[i] for i in rows], "col": [state.col_labels[j] for j in cols]}
     lines = to_records(columns | {"i": rows.tolist(), "j": cols.tolist()})
     outlook: dict[str, Any] | None = None
-    prospect = None
+    prospect, stop = None, False
     if posterior is not None and policy.explain_design_phase(state, now) is None:
-        outlook = compute_outlook(state, posterior, batch, now).to_dict()
+        ahead = compute_outlook(state, posterior, batch, now)
+        outlook = ahead.to_dict()
         if state.settings.goal != "fill" and len(batch.rows):
             prospect = expect_goal(state, posterior, batch)
+        stop = len(batch.rows) > 0 and not has_few(state) and can_stop(state.settings, ahead, prospect)
     return schemas.NextResponse(
         version=state.version,
         why=batch.why,
@@ -347,6 +349,7 @@ def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) ->
         ],
         outlook=outlook,
         at_stake=None if prospect is None else prospect._asdict(),
+        stop=stop,
     )
 
 

@@ -1,11 +1,9 @@
 // What to do next: one sentence at the top of a campaign, and its one primary button.
 
 import { h, put } from "./dom.js";
-import { number, percent, several } from "./format.js";
+import { count, number, percent, several } from "./format.js";
 
 const ROUNDING = 1e-9;
-const LITTLE = 0.01; // an improvement that is called less than 1%
-const FEWEST_CHANGES = 0.05; // of choices, so many that the answer may change
 
 const capital = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
 
@@ -29,19 +27,20 @@ export function nextStep({ status, suggested, filled, n: wanted, plates, choosin
   const batch = plates ? "the next batch" : n === available ? `the last ${n === 1 ? "entry" : several(n, "entry", "entries")}` : `the next ${several(n, "entry", "entries")}`;
   const fall = expectedFall(suggested, goal);
   const more = { label, act: "ask", waits: choosing };
-  const { outlook, at_stake: stake } = suggested ?? {};
-  if (stake) { // as `maxentry status` advises
-    const least = LITTLE * (/^(rank|threshold)/.test(goal) ? 1 : outlook.error_at_start);
-    if (stake.now === 0 || (stake.now < least && stake.changes < FEWEST_CHANGES)) return { text: `${several(suggested.total, "more measurement")} should not change the answer. You can stop here.`, ...more };
-    if (fall < LITTLE) return { text: `Ask for ${batch}: should lower ${WHAT(goal)} by less than 1%, but may change the answer.`, ...more };
-  }
+  const stake = suggested?.at_stake;
+  const all = several(suggested?.total ?? 0, "more measurement");
+  const by = !(fall > 0) ? "0%" : fall < 1e-4 ? "less than 0.01%" : percent(fall);
+  if (suggested?.stop) return { text: `${stake ? `${all} should not change the answer` : `${all} would lower ${WHAT(goal)} by ${by}`}. You can stop here.`, ...more };
+  if (stake && fall !== null) return { text: `Ask for ${batch}: should lower ${WHAT(goal)} by ${by} and change ${number(stake.changes, 2)} of ${count(stake.choices)} ${CHOICES(goal)}.`, ...more };
   if (fall === null) return { text: `Ask for ${batch}.${busy ? " The fit is still running." : ""}`, ...more };
-  if (fall < LITTLE) return { text: `${several(suggested.total, "more measurement")} would lower ${WHAT(goal)} by less than 1%. You can stop here.`, ...more };
-  return { text: `Ask for ${batch}: should lower ${WHAT(goal)} by ${percent(fall)}.`, ...more };
+  return { text: `Ask for ${batch}: should lower ${WHAT(goal)} by ${by}.`, ...more };
 }
 
 /** What a batch is to lower, by the goal. */
 const WHAT = (goal) => (goal === "fill" ? "the expected error" : goal.startsWith("rank") ? "the pairs in the wrong order" : goal.startsWith("threshold") ? "the entries on the wrong side" : "the expected regret");
+
+/** What it is to change, as `maxentry status` says. */
+const CHOICES = (goal) => (goal.startsWith("rank") ? "pairs" : goal.startsWith("threshold") ? "entries" : "choices");
 
 /** By which share the entries that would be next should lower that; null where it is not known. */
 function expectedFall(suggested, goal) {
