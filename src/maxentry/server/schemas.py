@@ -360,7 +360,7 @@ class TableResponse(ResponseBody):
         {}, description="Of a table that is plainly a list: its columns of rows, columns and values."
     )
     totals: list[str] = Field([], description="Labels that are named like a sum or mean of others.")
-    alike: list[tuple[str, str]] = Field([], description="Labels that differ only in case, blanks or a slip.")
+    alike: list[list[str]] = Field([], description="Labels that differ only in case, blanks or a slip.")
 
 
 class AccessResponse(ResponseBody):

@@ -77,7 +77,7 @@ def _read_table(content: bytes, sheet: str | None) -> schemas.TableResponse:
         title=table.title,
         roles=find_long(table.names, table.columns),  # type: ignore[arg-type]
         totals=[x for side in labels for x in side if doubts.is_total(x)],
-        alike=[pair for side in labels for pair in doubts.find_alike(side)],
+        alike=[[*pair] for side in labels for pair in doubts.find_alike(side)],
     )
 
 
