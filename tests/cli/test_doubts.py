@@ -222,8 +222,8 @@ WIDE = "t1,t2,t3\nm1,pass,fail,pass\nm2,fail,fail,pass\nm3,pass,pass,fail\n"
 
 @pytest.mark.parametrize("first", ["model", "task", "id", "date", "run_id"])
 def test_a_wide_table_of_yes_and_no_is_no_list(first: str) -> None:
-    begin(f"{first},{WIDE}")
-    assert "3 rows, 3 columns" in good("status").stdout or "9 values" in good("history").stdout
+    said = good_new(f"{first},{WIDE}")
+    assert "3 rows, 3 columns, 9 values told" in said.stdout + said.stderr
 
 
 @pytest.mark.parametrize("names", ["candidate,question,score,comment", "batch,solvent,yield,operator"])
