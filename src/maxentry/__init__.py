@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign as Campaign
     from maxentry.client.client import connect as connect
     from maxentry.errors import MaxentryError as MaxentryError
+    from maxentry.model.priors import HalfCauchy as HalfCauchy
     from maxentry.model.priors import InverseGamma as InverseGamma
     from maxentry.model.priors import Priors as Priors
     from maxentry.observations import Observations as Observations
@@ -19,6 +20,7 @@ else:
         "Campaign": "maxentry.campaign.campaign",
         "connect": "maxentry.client.client",
         "MaxentryError": "maxentry.errors",
+        "HalfCauchy": "maxentry.model.priors",
         "InverseGamma": "maxentry.model.priors",
         "Priors": "maxentry.model.priors",
         "Observations": "maxentry.observations",
@@ -42,6 +44,7 @@ else:
 __version__ = "0.2.0"
 __all__ = [
     "Campaign",
+    "HalfCauchy",
     "InverseGamma",
     "MaxentryError",
     "Observations",

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import invgamma, kstest, norm
+from scipy.stats import halfcauchy, invgamma, kstest, norm
 
 from maxentry.errors import ParameterError, RankError
-from maxentry.model.priors import InverseGamma, Priors
+from maxentry.model.priors import HalfCauchy, InverseGamma, Priors
 
 
 def test_draws_follow_the_inverse_gamma_law() -> None:
@@ -15,6 +15,13 @@ def test_draws_follow_the_inverse_gamma_law() -> None:
     draws = [law.draw(rng) for _ in range(4000)]
     assert kstest(draws, invgamma(9.0, scale=10.0).cdf).pvalue > 1e-3
     assert kstest(draws, invgamma(9.0, scale=9.0).cdf).pvalue < 1e-6  # negative control
+
+
+def test_roots_of_draws_follow_the_half_cauchy_law() -> None:
+    law, rng = HalfCauchy(0.7), np.random.default_rng(1)
+    roots = np.sqrt([law.draw(rng) for _ in range(4000)])
+    assert kstest(roots, halfcauchy(scale=0.7).cdf).pvalue > 1e-3
+    assert kstest(roots, halfcauchy(scale=0.6).cdf).pvalue < 1e-6  # negative control
 
 
 def test_the_mean_of_an_inverse_gamma() -> None:
@@ -35,6 +42,17 @@ def test_numbers_that_are_no_variances_are_refused(bad: float) -> None:
     ig = InverseGamma(1.0, 1.0)
     with pytest.raises(ParameterError, match="the prior variance of the overall mean"):
         Priors(ig, ig, ig, ig, bad)
+    with pytest.raises(ParameterError, match="the width of a half-Cauchy law must be a positive finite"):
+        HalfCauchy(bad)
+
+
+def test_only_effects_may_be_half_cauchy() -> None:
+    ig, wide = InverseGamma(1.0, 1.0), HalfCauchy(1.0)
+    assert Priors(ig, ig, wide, ig, 1.0).rows == wide
+    with pytest.raises(ParameterError, match=r"the prior of noise must be InverseGamma\(shape, scale\), got"):
+        Priors(wide, ig, ig, ig, 1.0)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match=r"of rows must be InverseGamma.* or HalfCauchy\(width\), got 1"):
+        Priors(ig, ig, 1.0, ig, 1.0)  # type: ignore[arg-type]
 
 
 def test_the_papers_priors() -> None:
@@ -59,10 +77,9 @@ def test_weak_priors_of_noise_and_effects_weigh_little() -> None:
     assert noise_sd[0] < 0.05  # neither small noise is excluded
     assert noise_sd[1] > 0.3  # nor large
     assert weak.rows == weak.cols
-    assert 2 * weak.rows.shape == 1.0  # a half-Cauchy tail: P(tau > t) falls like 1/t
-    tau2 = invgamma(weak.rows.shape, scale=weak.rows.scale)
-    assert tau2.sf(1e4) / tau2.sf(1e6) == pytest.approx(10, rel=1e-3)
-    assert np.sqrt(tau2.median()) < 0.03  # half of the mass on effects too small to see
+    assert isinstance(weak.rows, HalfCauchy)
+    assert weak.rows.width == pytest.approx(0.2)  # half of the mass below a fifth of the spread of the data
+    assert Priors.weak((30, 20), 3, True).rows == HalfCauchy(0.3)
     assert weak.mu_var == 1.0
 
 

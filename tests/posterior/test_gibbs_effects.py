@@ -1,8 +1,10 @@
 """The effects of the compiled sampler, free and aligned with X, against dense algebra and their prior."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from scipy.stats import invgamma, multivariate_normal, norm
+from scipy.stats import halfcauchy, invgamma, multivariate_normal, norm
 from tests.reference import gibbs_slow as slow
 from tests.reference.laws import ACCEPT, REJECT, ks
 
@@ -10,7 +12,7 @@ from maxentry.kernels import gauge
 from maxentry.kernels import gibbs as kernel
 from maxentry.kernels.rng import log_marginal
 from maxentry.model.likelihood import GAUSSIAN
-from maxentry.model.priors import InverseGamma, Priors
+from maxentry.model.priors import HalfCauchy, InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
 
@@ -105,6 +107,26 @@ def test_the_variance_and_the_effects_are_redrawn_from_their_conditional():
     assert min(p_values(*after)) > ACCEPT
     assert np.corrcoef(np.log(old), np.log(after[0]))[0, 1] < 0.9  # it moves
     assert min(p_values(*redrawn_effects(4000, seed=9, forget_mu=True)[1:])) < REJECT
+
+
+def variances_after(n, seed, forget_variance=False):
+    """Draw variances in units of 2.5 from the half-Cauchy law, then given scales that are drawn given them."""
+    rng, size = np.random.default_rng(seed), 2.5
+    hyper = gibbs.hyperparameters(replace(PRIORS, cols=HalfCauchy(0.7)))
+    old = size * (0.7 * rng.standard_cauchy(n)) ** 2
+    given = np.full(n, 1e300) if forget_variance else old
+    scale = np.array([kernel.effect_scale(hyper, kernel.H_COL, size, v, rng) for v in given])
+    return old, scale / rng.standard_gamma(0.5, n)
+
+
+def test_the_scale_of_a_half_cauchy_variance_leaves_its_law():
+    law = halfcauchy(scale=0.7 * np.sqrt(2.5)).cdf
+    old, new = variances_after(20_000, seed=3)
+    assert ks(np.sqrt(new), law) > ACCEPT
+    assert np.corrcoef(np.log(old), np.log(new))[0, 1] < 0.9  # it moves
+    assert ks(np.sqrt(variances_after(20_000, seed=3, forget_variance=True)[1]), law) < REJECT
+    fixed = gibbs.hyperparameters(PRIORS)
+    assert kernel.effect_scale(fixed, kernel.H_ROW, 2.5, 1.0, np.random.default_rng(0)) == 5.0
 
 
 # Aligned effects

@@ -72,6 +72,7 @@ class Chances(NamedTuple):
     eta2: Array  # standard gamma numbers of the variances
     sigma2: Array
     s2: Array  # (2,) of each side
+    scale: Array  # (2,) of the scales of the aligned and of the free effects, where their law is half-Cauchy
     chi2: Array  # (2, R) of each side's Wishart matrix
     bartlett: Array  # (2, R, R) normals of the same
     slope: Array  # (R,) normals of a redrawn slope
@@ -310,7 +311,7 @@ def redraw_effects(
     there = ids < setup.shape[which]
     R, total, real = setup.R, setup.total, this.free.dtype
     at_tau2, at_s2, at = SIDES[which]
-    precision, shape, scale = beta / scalars[ETA2], hyper[at], hyper[at + 1]
+    precision, shape = beta / scalars[ETA2], hyper[at]
     we, aligned = sums.we, this.aligned
     if setup.aligned:
         A, old, s2 = this.factors.astype(double), this.aligned.astype(double), scalars[at_s2]
@@ -322,10 +323,12 @@ def redraw_effects(
         m = solve_triangular(C.T, m + chances.slope, lower=False)
         new = A @ m
         we = we + sums.w * (old - new)
-        drawn = (scale * setup.shape[which] / R + 0.5 * total(jnp.sum(new**2))) / chances.s2[which]
+        scale = _effect_scale(hyper, at, setup.shape[which] / R, s2, chances.scale[0])
+        drawn = (scale + 0.5 * total(jnp.sum(new**2))) / chances.s2[which]
         scalars, aligned = scalars.at[at_s2].set(drawn), new.astype(real)
     s = precision * (we + sums.w * (this.free.astype(double) - mu_shift))
     n = precision * sums.w
+    scale = _effect_scale(hyper, at, 1.0, scalars[at_tau2], chances.scale[1])
     x = slice_step(
         chances.slices[2], jnp.log(scalars[at_tau2]), lambda x: log_marginal(x, n, s**2, shape, scale, total)
     )
@@ -334,3 +337,9 @@ def redraw_effects(
     free = s / p + sums.normal / jnp.sqrt(p)
     free = jnp.where(there, free, 0.0).astype(real)
     return this._replace(free=free, aligned=aligned), scalars.at[at_tau2].set(tau2)
+
+
+def _effect_scale(hyper: Array, at: int, size: float, variance: Array, chance: Array) -> Array:
+    """The scale of the inverse gamma of a variance, as `kernels.gibbs.effect_scale` has it."""
+    width2 = hyper[at + 2] * size
+    return jnp.where(width2 > 0.0, chance / (1.0 / width2 + 1.0 / variance), hyper[at + 1] * size)

@@ -53,6 +53,7 @@ def draw_chances(key: Array, coins: Array, beta: Array, hyper: Array, setup: Set
         [
             jnp.stack([hyper[H_ETA] + 0.5 * whole, hyper[H_SIGMA] + 0.5 * R * R]),
             jnp.stack([hyper[at] for *_, at in SIDES]) + 0.5 * R,
+            jnp.ones(2, double),
             (0.5 * (df[:, None] - jnp.arange(R))).ravel(),
         ]
     )
@@ -64,7 +65,8 @@ def draw_chances(key: Array, coins: Array, beta: Array, hyper: Array, setup: Set
         eta2=g[0],
         sigma2=g[1],
         s2=g[2:4],
-        chi2=2.0 * g[4:].reshape(2, R),
+        scale=g[4:6],
+        chi2=2.0 * g[6:].reshape(2, R),
         bartlett=z[: 2 * R * R].reshape(2, R, R),
         slope=z[2 * R * R : -1],
         mu=z[-1],

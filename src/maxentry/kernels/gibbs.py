@@ -68,8 +68,9 @@ from maxentry.kernels.simd import fetch_and_increment
 MU, SIGMA2, ETA2, TAU2_ROW, TAU2_COL, NU, S2_ROW, S2_COL = 0, 1, 2, 3, 4, 5, 6, 7
 N_SCALARS = 8
 SHARE = NU  # in its place: of the noise in eta2, where entries deviate from the pattern (Gaussian noise)
-# Positions in the vector of hyperparameters: pairs (shape, scale) of inverse gammas, then the variance of mu.
-H_SIGMA, H_ETA, H_ROW, H_COL, H_MU = 0, 2, 4, 6, 8
+# Positions in the vector of hyperparameters: shape and scale of inverse gammas, then the variance of mu. Of the effects
+# also the squared width of a half-Cauchy law, whose scale is drawn; 0: the scale is given.
+H_SIGMA, H_ETA, H_ROW, H_COL, H_MU = 0, 2, 4, 7, 10
 SIDES = ((TAU2_ROW, S2_ROW, H_ROW), (TAU2_COL, S2_COL, H_COL))
 
 RATE = 0.25  # of half-sweeps that redraw the strength of a component
@@ -135,6 +136,18 @@ def group_equal_counts(n: Array, s: Array) -> tuple[Array, Array, Array]:
             counts[groups], rows[groups], s2[groups] = k, rows[k], s2[k]
             groups += 1
     return counts[:groups], rows[:groups], s2[:groups]
+
+
+@inner
+def effect_scale(hyper: Array, at: int, size: float, variance: float, rng: np.random.Generator) -> float:
+    """The scale of the inverse gamma of `variance`, whose unit is `size`.
+
+    A half-Cauchy root of width w is a mixture: v | b ~ IG(1/2, b), b ~ Gamma(1/2, 1/w^2), so b | v ~ Exp(1/w^2 + 1/v).
+    """
+    width2 = hyper[at + 2] * size
+    if width2 == 0.0:
+        return hyper[at + 1] * size
+    return rng.standard_exponential() / (1.0 / width2 + 1.0 / variance)
 
 
 @inner
@@ -332,14 +345,14 @@ def redraw_side(
     """Redraw the effects of one side, each kind along with its variance."""
     tau2, s2, at = SIDES[which]
     precision, mu_shift = scratch.state[BETA] / scalars[ETA2], scratch.state[MU_SHIFT]
-    shape, scale = hyper[at], hyper[at + 1]
     if aligned:
+        scale = effect_scale(hyper, at, this.free.size / R, scalars[s2], rng)
         scalars[s2] = redraw_aligned(
-            this.factors, R, this.aligned, this.residual_sums, mu_shift, precision, shape, scale * this.free.size / R,
-            scalars[s2], rng,
-        )  # fmt: skip
+            this.factors, R, this.aligned, this.residual_sums, mu_shift, precision, hyper[at], scale, scalars[s2], rng
+        )
+    scale = effect_scale(hyper, at, 1.0, scalars[tau2], rng)
     scalars[tau2] = redraw_effects(
-        this.free, this.residual_sums, mu_shift, precision, shape, scale, scalars[tau2], rng
+        this.free, this.residual_sums, mu_shift, precision, hyper[at], scale, scalars[tau2], rng
     )
 
 

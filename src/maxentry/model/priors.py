@@ -40,6 +40,25 @@ class InverseGamma:
         return float(self.scale / rng.standard_gamma(self.shape, size=()))
 
 
+@dataclass(frozen=True, slots=True)
+class HalfCauchy:
+    """The law of a variance whose root is half-Cauchy: density of the root ∝ 1 / (1 + (root/width)^2).
+
+    A variance of any size below width^2 is as good as none, and one far above is not ruled out. As a mixture it is
+    IG(1/2, b) with b ~ Gamma(1/2, rate 1/width^2), which is how it is sampled.
+    """
+
+    width: float
+
+    def __post_init__(self) -> None:
+        _check_positive("the width of a half-Cauchy law", self.width)
+
+    def draw(self, rng: np.random.Generator) -> float:
+        """One draw from this law."""
+        a, b = rng.standard_normal(2)
+        return float((self.width * a / b) ** 2)
+
+
 KNOWN = InverseGamma(1e40, 1e40)  # the law of a variance that is 1 to the last digit
 
 
@@ -55,17 +74,16 @@ class Priors:
 
     noise: InverseGamma
     signal: InverseGamma
-    rows: InverseGamma
-    cols: InverseGamma
+    rows: InverseGamma | HalfCauchy
+    cols: InverseGamma | HalfCauchy
     mu_var: float
 
     def __post_init__(self) -> None:
         for name in ("noise", "signal", "rows", "cols"):
-            if not isinstance(getattr(self, name), InverseGamma):
-                got = getattr(self, name)
-                raise ParameterError(
-                    f"the prior of {name} must be InverseGamma(shape, scale), got {show(got)}"
-                )
+            law, effect = getattr(self, name), name in ("rows", "cols")
+            if not isinstance(law, InverseGamma | HalfCauchy if effect else InverseGamma):
+                laws = "InverseGamma(shape, scale)" + (" or HalfCauchy(width)" if effect else "")
+                raise ParameterError(f"the prior of {name} must be {laws}, got {show(law)}")
         _check_positive("the prior variance of the overall mean", self.mu_var)
 
     @classmethod
@@ -85,13 +103,15 @@ class Priors:
         sigma2 ~ IG(2, m1 m2 / (2 R^2)): an entry of X has variance sigma2 R^2 / (m1 m2) a priori, so the mean of this
             law puts half of the variance on X; its own variance is infinite.
         eta2 ~ IG(1, 0.005): as weak as two observations of noise a twentieth of the spread of the data.
-        The effects' variances ~ IG(1/2, 0.0001): the tail of a half-Cauchy standard deviation, with most of its mass
-            near zero, so that matrices without effects pay little for having them in the model.
+        The sds of the effects ~ half-Cauchy of width 0.2, a fifth of the spread of the data: rows may hardly differ,
+            and may differ by more than all else. A law with less on large effects is a little better in tables
+            without any, and too sure of averages where data are few (benchmarks/averages.md).
         At rank 0 there is no X and nothing informs sigma2, whose prior is still proper.
 
         unit_noise: values are latent, and their noise is 1 (yes and no). Nothing standardises them: the variance of an
-        entry of X is IG(2, 2), of median 1.2, and the overall mean has variance 4. A priori probabilities are then
-        about uniform in a table, and a table may be mostly yes or mostly no.
+        entry of X is IG(2, 2), of median 1.2, the overall mean has variance 4, and effects have width 0.3, a fifth of
+        the sd of a latent value. A priori probabilities are then about uniform in a table, and a table may be mostly
+        yes or mostly no.
         """
         m1, m2 = shape
         if rank < 0:
@@ -99,6 +119,6 @@ class Priors:
         if m1 < 1 or m2 < 1:
             raise ParameterError(f"the shape must be two positive numbers, got {shape}")
         signal = InverseGamma(2.0, (2.0 if unit_noise else 0.5) * m1 * m2 / max(rank, 1) ** 2)
-        effect = InverseGamma(0.5, 1e-4)
+        effect = HalfCauchy(0.3 if unit_noise else 0.2)
         noise = KNOWN if unit_noise else InverseGamma(1.0, 0.005)
         return cls(noise, signal, effect, effect, 4.0 if unit_noise else 1.0)

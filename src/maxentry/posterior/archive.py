@@ -28,7 +28,7 @@ from maxentry.errors import DataError, ParameterError
 from maxentry.features import Features
 from maxentry.model.likelihood import PLAIN, Likelihood
 from maxentry.model.link import Basis, read_side
-from maxentry.model.priors import InverseGamma, Priors
+from maxentry.model.priors import HalfCauchy, InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior.chains import Chain, ModelSpec
 from maxentry.posterior.draws import Draws, FolderStore
@@ -260,9 +260,13 @@ def count_limits(fit: ModelSpec, observations: Observations) -> int:
     return 0 if said.low is None or said.high is None else int((said.low < said.high).sum())
 
 
+def _restore_law(meta: dict[str, Any]) -> InverseGamma | HalfCauchy:
+    return HalfCauchy(**meta) if "width" in meta else InverseGamma(**meta)
+
+
 def _restore_fit(meta: dict[str, Any]) -> ModelSpec:
     given: dict[str, Any] = meta["priors"] or {}
-    laws: dict[str, Any] = {k: InverseGamma(**v) if isinstance(v, dict) else v for k, v in given.items()}
+    laws: dict[str, Any] = {k: _restore_law(v) if isinstance(v, dict) else v for k, v in given.items()}
     shift, scale = map(float, meta["units"])
     noise, effects, limits = meta["noise"], meta["effects"], meta.get("limits")
     law = PLAIN[noise]

@@ -38,7 +38,7 @@ from maxentry.labels import place
 from maxentry.model import link as link_model
 from maxentry.model.likelihood import LINE_NU_VALUES, NU_VALUES, Likelihood
 from maxentry.model.link import Basis
-from maxentry.model.priors import Priors
+from maxentry.model.priors import HalfCauchy, Priors
 from maxentry.observations import Half, Observations
 
 NU_GRID, LINE_NU_GRID = np.array(NU_VALUES), np.array(LINE_NU_VALUES)
@@ -279,9 +279,12 @@ def name_farthest(observations: Observations, centre: float) -> str:
 
 def hyperparameters(priors: Priors) -> Array:
     """Flatten the priors into the vector the kernel reads."""
-    p = priors
-    pairs = [(law.shape, law.scale) for law in (p.signal, p.noise, p.rows, p.cols)]
-    return np.array([*np.ravel(pairs), p.mu_var])
+    laws = [(law.shape, law.scale) for law in (priors.signal, priors.noise)]
+    effects = [
+        (0.5, 0.0, law.width**2) if isinstance(law, HalfCauchy) else (law.shape, law.scale, 0.0)
+        for law in (priors.rows, priors.cols)
+    ]
+    return np.array([*np.ravel(laws), *np.ravel(effects), priors.mu_var])
 
 
 def init(data: GibbsData, rank: int, priors: Priors, rng: np.random.Generator) -> GibbsState:
