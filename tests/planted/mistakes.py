@@ -110,6 +110,13 @@ KERNELS = [
     ),
     Mistake(
         "kernels/gibbs.py",
+        "/ (1.0 / width2 + 1.0 / variance)",
+        "/ (1.0 / width2)",
+        "the scale of a half-Cauchy variance is drawn without the variance",
+        "posterior/test_gibbs_effects.py",
+    ),
+    Mistake(
+        "kernels/gibbs.py",
         "0.5 * (beta * n_obs + (1.0 - beta) * limits)",
         "0.5 * n_obs",
         "the noise is not tempered while a chain is annealed",
