@@ -46,9 +46,9 @@ def test_intervals_are_nested_and_the_predictive_ones_wider():
     new_low, new_high = posterior.predictive_interval(0.9)
     width, new_width = high - low, new_high - new_low
     # The noise is a sample too: where the entry is known far worse than it can be measured, widths may tie, up to
-    # the standard error of a width of S draws: sqrt(2 * 0.05 * 0.95 / S) / (0.103 * 3.29), 5% for these 320.
+    # two standard errors of a width of S draws: sqrt(2 * 0.05 * 0.95 / S) / (0.103 * 3.29), 5% for these 320.
     assert np.mean(new_width > width) > 0.95
-    assert np.all(new_width > 0.95 * width)
+    assert np.all(new_width > 0.9 * width)
     measured = posterior.observations.observed.toarray()
     # A measured entry is known at least as well as it can be measured: sqrt(2) times as wide, up to that error.
     assert np.median(new_width[measured] / width[measured]) > 1.3

@@ -352,7 +352,7 @@ def test_damaged_files_are_refused(fits, tmp_path):
 def test_a_warm_start_keeps_latent_values_of_known_measurements(kind, fits):
     more, old = TOLD[kind].copy(), fits[kind]
     more[~SEEN & (np.arange(18) < 3)] = 1.0
-    again = complete(more, start=old, sampling=Sampling("population", 8, 0, 0, 1, 1), seed=2, **OPTIONS[kind])
+    again = complete(more, start=old, sampling=Sampling("population", 8, 0, 0, 4, 1), seed=2, **OPTIONS[kind])
     assert again.observations.n > old.observations.n
     assert np.corrcoef(again.mean.ravel(), old.mean.ravel())[0, 1] > 0.9
     with pytest.raises(ParameterError, match="start= was fitted with kind="):

@@ -205,16 +205,20 @@ def test_threads_share_a_sweep_to_the_same_bits(rank):
 
 
 def test_which_entries_were_observed_helps_where_people_chose_them():
-    rng = np.random.default_rng(9)
-    taste, kind = rng.standard_normal(120), rng.standard_normal(60)
-    X = 1.5 * np.outer(taste, kind)
-    chosen = rng.random(X.shape) < 0.25 / (1 + np.exp(-2 * X))  # people measure what they will like
-    held = chosen & (rng.random(X.shape) < 0.3)
-    Y = np.where(chosen & ~held, X + rng.standard_normal(X.shape), np.nan)
-    plain = complete(Y, rank=1, sampling=SHORT, seed=1)
-    both = complete(Y, rank=1, row_features="observed", col_features="observed", sampling=SHORT, seed=1)
-    errors = [np.sqrt(np.mean((p.arrays.mean - X)[held] ** 2)) for p in (both, plain)]
-    assert errors[0] < 0.95 * errors[1]
+    """Over four tables: single ones gain from 1% to 11%."""
+    ratios = []
+    for seed in range(9, 13):
+        rng = np.random.default_rng(seed)
+        taste, kind = rng.standard_normal(120), rng.standard_normal(60)
+        X = 1.5 * np.outer(taste, kind)
+        chosen = rng.random(X.shape) < 0.25 / (1 + np.exp(-2 * X))  # people measure what they will like
+        held = chosen & (rng.random(X.shape) < 0.3)
+        Y = np.where(chosen & ~held, X + rng.standard_normal(X.shape), np.nan)
+        plain = complete(Y, rank=1, sampling=SHORT, seed=1)
+        both = complete(Y, rank=1, row_features="observed", col_features="observed", sampling=SHORT, seed=1)
+        errors = [np.sqrt(np.mean((p.arrays.mean - X)[held] ** 2)) for p in (both, plain)]
+        ratios.append(errors[0] / errors[1])
+    assert np.exp(np.mean(np.log(ratios))) < 0.97
     assert both.rows({"new": {0: 1.0, 1: 2.0}}).arrays.mean.shape == (1, 60)
     assert str(both.features()["feature"][0]).startswith("observed ")
 

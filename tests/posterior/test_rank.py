@@ -248,7 +248,9 @@ def on_data(rank, noise, seed):
 
 def test_on_additive_data_little_is_lost_by_asking_for_the_rank():
     weights, error = on_data(rank=0, noise=0.3, seed=20)
-    assert weights[max(weights)] < 0.3
+    assert (
+        weights[max(weights)] < 0.4
+    )  # equal weights are 0.2, and vary by 0.1 with the parts that are held out
     assert 0.95 < error < 1.09
 
 

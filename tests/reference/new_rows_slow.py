@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import multivariate_normal
 
+from maxentry.model.priors import HalfCauchy
 from maxentry.posterior.coefficients import draw_coefficients
 
 
@@ -17,28 +18,32 @@ def prior(posterior, c, s):
         C = np.linalg.inv((m1 - R) * np.linalg.inv(A.T @ A) + B.T @ B / draws.sigma2[c, s])
     cov = B @ C @ B.T
     if fit.effects:
-        m, tau2 = effects_of_rows(A, draws.row[c, s].astype(float), *_inverse_gamma(posterior, R))
+        m, tau2 = effects_of_rows(
+            A, draws.row[c, s].astype(float), fit.priors_of(posterior.shape)(R).rows, fit.units.scale**2
+        )
         F = B + m  # x = (b_j + m)'a + e
         cov = F @ C @ F.T + tau2
     return draws.mu[c, s] + draws.col[c, s].astype(float), cov
 
 
-def _inverse_gamma(posterior, R):
-    law = posterior.fit.priors_of(posterior.shape)(R).rows
-    return law.shape, law.scale * posterior.fit.units.scale**2
+def mode(law, unit2, s, n):
+    """The variance of n numbers of sum of squares s; of a half-Cauchy law at the mean of its scale given s / n."""
+    if isinstance(law, HalfCauchy):
+        return (1 / (1 / (law.width**2 * unit2) + n / s) + s / 2) / (1 / 2 + n / 2)
+    return (law.scale * unit2 + s / 2) / (law.shape + n / 2)
 
 
-def effects_of_rows(A, r, alpha, beta):
+def effects_of_rows(A, r, law, unit2):
     """How effects r follow the factors A: the slope, and the variance around it for another row."""
     (m1, R), p = A.shape, np.zeros(len(r))
     k, m = 0.0, np.zeros(R)
     if R:
         m = np.linalg.lstsq(A, r, rcond=None)[0]
         p = A @ m
-        own = (beta + np.sum((r - p) ** 2) / 2) / (alpha + (m1 - R) / 2)
-        both = (beta + np.sum(p**2) / 2) / (alpha + R / 2)
+        own = mode(law, unit2, np.sum((r - p) ** 2), m1 - R)
+        both = mode(law, unit2, np.sum(p**2), R)
         k = max(0.0, (both - own) / both)
-    tau2 = (beta + np.sum((r - k * p) ** 2) / 2) / (alpha + m1 / 2)
+    tau2 = mode(law, unit2, np.sum((r - k * p) ** 2), m1)
     return k * m, tau2 * (1 + k * R / m1)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from maxentry._types import Array
 from maxentry.errors import ParameterError, RankError, is_positive
 from maxentry.wording import show
 
@@ -35,6 +36,10 @@ class InverseGamma:
         """scale / (shape - 1); infinite where shape <= 1."""
         return self.scale / (self.shape - 1) if self.shape > 1 else math.inf
 
+    def scale_near(self, variance: Array) -> Array:
+        """The scale, whatever the variance."""
+        return np.full_like(variance, self.scale)
+
     def draw(self, rng: np.random.Generator) -> float:
         """One draw from this law."""
         return float(self.scale / rng.standard_gamma(self.shape, size=()))
@@ -53,12 +58,22 @@ class HalfCauchy:
     def __post_init__(self) -> None:
         _check_positive("the width of a half-Cauchy law", self.width)
 
+    @property
+    def shape(self) -> float:
+        """That of the inverse gammas of the mixture."""
+        return 0.5
+
+    def scale_near(self, variance: Array) -> Array:
+        """The mean of b given variances: the scale of the inverse gamma that stands for this law near them."""
+        return self.width**2 * variance / (self.width**2 + variance)
+
     def draw(self, rng: np.random.Generator) -> float:
         """One draw from this law."""
         a, b = rng.standard_normal(2)
         return float((self.width * a / b) ** 2)
 
 
+EffectLaw = InverseGamma | HalfCauchy
 KNOWN = InverseGamma(1e40, 1e40)  # the law of a variance that is 1 to the last digit
 
 
@@ -74,14 +89,14 @@ class Priors:
 
     noise: InverseGamma
     signal: InverseGamma
-    rows: InverseGamma | HalfCauchy
-    cols: InverseGamma | HalfCauchy
+    rows: EffectLaw
+    cols: EffectLaw
     mu_var: float
 
     def __post_init__(self) -> None:
         for name in ("noise", "signal", "rows", "cols"):
             law, effect = getattr(self, name), name in ("rows", "cols")
-            if not isinstance(law, InverseGamma | HalfCauchy if effect else InverseGamma):
+            if not isinstance(law, EffectLaw if effect else InverseGamma):
                 laws = "InverseGamma(shape, scale)" + (" or HalfCauchy(width)" if effect else "")
                 raise ParameterError(f"the prior of {name} must be {laws}, got {show(law)}")
         _check_positive("the prior variance of the overall mean", self.mu_var)

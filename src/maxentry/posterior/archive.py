@@ -28,7 +28,7 @@ from maxentry.errors import DataError, ParameterError
 from maxentry.features import Features
 from maxentry.model.likelihood import PLAIN, Likelihood
 from maxentry.model.link import Basis, read_side
-from maxentry.model.priors import HalfCauchy, InverseGamma, Priors
+from maxentry.model.priors import EffectLaw, HalfCauchy, InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior.chains import Chain, ModelSpec
 from maxentry.posterior.draws import Draws, FolderStore
@@ -260,7 +260,7 @@ def count_limits(fit: ModelSpec, observations: Observations) -> int:
     return 0 if said.low is None or said.high is None else int((said.low < said.high).sum())
 
 
-def _restore_law(meta: dict[str, Any]) -> InverseGamma | HalfCauchy:
+def _restore_law(meta: dict[str, Any]) -> EffectLaw:
     return HalfCauchy(**meta) if "width" in meta else InverseGamma(**meta)
 
 

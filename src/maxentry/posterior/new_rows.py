@@ -51,6 +51,7 @@ from maxentry.labels import Axis, as_array, floats, is_sparse, show, sparse_trip
 from maxentry.model.goal import Goal
 from maxentry.model.likelihood import NoiseLaw, kind_words
 from maxentry.model.link import Basis, find_basis, normalise_mask
+from maxentry.model.priors import EffectLaw
 from maxentry.observations import Observations
 from maxentry.posterior import intervals
 from maxentry.posterior.chains import Chain, ModelSpec
@@ -120,8 +121,7 @@ class Columns(NamedTuple):
                 Q[c, :, :r, :r] = (m1 - r) * np.linalg.inv(AA) + BB / d.sigma2[c, :, None, None]
             Q[c, :, range(r, R), range(r, R)] = 1.0
             if fit.effects:
-                effects, beta = np.asarray(d.row[c], np.float64), law.scale * fit.units.scale**2
-                slope, precision = _regress_effects(left, effects, law.shape, beta)
+                slope, precision = _regress_effects(left, np.asarray(d.row[c], float), law, fit.units.scale)
                 f = np.hstack([-slope, np.ones((len(slope), 1))])
                 at = np.ix_(range(len(f)), [*range(r), R], [*range(r), R])
                 Q[c][at] += precision[:, None, None] * f[:, :, None] * f[:, None, :]
@@ -139,27 +139,27 @@ class Columns(NamedTuple):
         return centre if features is None else np.asarray(centre + np.einsum("np,spk->nsk", features, self.W))
 
 
-def _regress_effects(A: Array, effects: Array, alpha: float, beta: float) -> tuple[Array, Array]:
+def _regress_effects(A: Array, effects: Array, law: EffectLaw, unit: float) -> tuple[Array, Array]:
     """The slopes m, (S, R), and the precision of r given a, (S,), of effects (S, m1) of rows A (S, m1, R).
 
-    In the model r_i = m'a_i + e_i with e_i ~ N(0, tau2) and m ~ N(0, s2 (A'A)^-1); tau2 and s2 ~ IG(alpha, beta). With
+    In the model r_i = m'a_i + e_i with e_i ~ N(0, tau2) and m ~ N(0, s2 (A'A)^-1); tau2 and s2 have a law. With
     p = A m^, m^ = (A'A)^-1 A'r, of R degrees of freedom with variance s2 + tau2, and r - p, of m1 - R with tau2,
 
         E[m | r] = k m^,  k = s2 / (s2 + tau2),      Var(r | a) = tau2 (1 + k R / m1)   for a like those of the rows.
     """
     S, m1, R = A.shape
 
-    def squares(x: Array) -> Array:
-        return np.asarray(beta + 0.5 * np.square(x).sum(1))
+    def variance(x: Array, df: int) -> Array:
+        squares = np.square(x).sum(1)
+        scale = law.scale_near(squares / (df * unit**2)) * unit**2
+        return np.asarray((scale + 0.5 * squares) / (law.shape + 0.5 * df))
 
     if not R:
-        return np.empty((S, 0)), (alpha + 0.5 * m1) / squares(effects)
+        return np.empty((S, 0)), 1.0 / variance(effects, m1)
     slope = np.linalg.solve(A.swapaxes(1, 2) @ A, np.einsum("sir,si->sr", A, effects)[..., None])[..., 0]
     aligned = np.einsum("sir,sr->si", A, slope)
-    tau2 = squares(effects - aligned) / (alpha + 0.5 * (m1 - R))
-    k = np.maximum(1 - tau2 * (alpha + 0.5 * R) / squares(aligned), 0.0)
-    left = squares(effects - k[:, None] * aligned)
-    return k[:, None] * slope, (alpha + 0.5 * m1) / left / (1 + k * R / m1)
+    k = np.maximum(1 - variance(effects - aligned, m1 - R) / variance(aligned, R), 0.0)
+    return k[:, None] * slope, 1.0 / variance(effects - k[:, None] * aligned, m1) / (1 + k * R / m1)
 
 
 class NewRows:
