@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.run import good, refused
+from tests.cli.run import answer, good, refused
 
 from maxentry import Campaign
 from maxentry.errors import DataError, ParameterError
@@ -41,6 +41,25 @@ def test_names_of_sums_and_means(label: str) -> None:
 @pytest.mark.parametrize("label", ["Total phosphorus", "L1", "Meany", "mean free path", 3, None, ""])
 def test_names_of_other_lines(label: object) -> None:
     assert not is_total(label)  # type: ignore[arg-type]
+
+
+def test_a_lost_decimal_point_is_named_when_it_is_read_and_told() -> None:
+    values = np.random.default_rng(0).uniform(2, 98, (8, 6)).round(1)
+    said = "Row 'L2', column 's1': 972, but all other values lie between 2.3 and 97.7."
+    table = pd.DataFrame(values, [f"L{i}" for i in range(8)], [f"s{j}" for j in range(6)])
+    table.loc["L0", "s0"] = np.nan
+    assert "all other values" not in begin(table.to_csv(index_label="lig"))
+    told = good("tell", "--row", "L0", "--col", "s0", "--value", "55")
+    assert "all other values" not in told.stderr
+    good("correct", "--row", "L0", "--col", "s0", "--strike")
+    told = good("tell", "--row", "L0", "--col", "s0", "--value", "972")
+    assert said.replace("L2", "L0").replace("s1", "s0") in told.stderr
+    table.loc["L2", "s1"] = 972
+    assert said in begin(table.to_csv(index_label="lig"), name="slip")
+    shown = " ".join(good("status", "--fast", "-c", "slip").stdout.replace("│", "").split())
+    assert said in shown
+    assert answer("status", "--fast", "-c", "slip")["notes"][0].startswith(said)
+    assert said in good("complete", "t.csv", "--rank", 0, "--effort", "quick", "-o", "out.csv").stderr
 
 
 def test_slips_are_found_and_other_substances_are_not() -> None:

@@ -97,7 +97,7 @@ def test_a_file_is_answered_with_the_columns_that_were_not_used(client: httpx.Cl
     path = begin(client)
     csv = "row,col,value,Operator\n0,0,<0.5,N\n"
     answer = client.post(f"{path}/tell/csv", content=csv, headers={"Content-Type": "text/csv"})
-    counts = {"told": 1, "failed": 0, "known": 0, "awaited": 0}
+    counts = {"told": 1, "failed": 0, "known": 0, "awaited": 0, "notes": []}
     assert answer.json() == counts | {"unused": ["Operator"], "encoding": "utf-8"}
 
 
@@ -241,7 +241,8 @@ def test_trials_in_one_line(client: httpx.Client) -> None:
     path = begin(client, kind="yes/no")
     line = {"row": 0, "col": 0, "successes": 2, "trials": 3}
     body = {"lines": [line, {"row": 1, "col": 1, "value": "no"}]}
-    assert client.post(f"{path}/tell", json=body).json() == {"told": 4, "failed": 0, "known": 0, "awaited": 0}
+    counts = {"told": 4, "failed": 0, "known": 0, "awaited": 0, "notes": []}
+    assert client.post(f"{path}/tell", json=body).json() == counts
     assert client.post(f"{path}/tell", json=body).json()["known"] == 4
     items = client.get(f"{path}/measurements").json()["items"]
     assert [item["value"] for item in items] == [1.0, 1.0, 0.0, 0.0]
@@ -256,7 +257,7 @@ def test_trials_in_one_line(client: httpx.Client) -> None:
     for _ in range(2):  # the same request again
         headers = {"Idempotency-Key": "k", "Content-Type": "text/csv"}
         answer = client.post(f"{path}/tell/csv", content=csv, headers=headers)
-        counts = {"told": 2, "failed": 0, "known": 0, "awaited": 0}
+        counts = {"told": 2, "failed": 0, "known": 0, "awaited": 0, "notes": []}
         assert answer.json() == counts | {"unused": [], "encoding": "utf-8"}
 
 

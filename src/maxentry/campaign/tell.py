@@ -24,10 +24,10 @@ from maxentry.campaign.setting_values import read_more_features, read_new_costs
 from maxentry.campaign.state import State
 from maxentry.errors import CampaignError, DataError, MaxentryError, ParameterError, is_whole
 from maxentry.frames import is_sequence, to_list
-from maxentry.labels import check_labels, place
+from maxentry.labels import check_labels, label_text, place
 from maxentry.readings import Reading
 from maxentry.tables.doubts import doubt_labels
-from maxentry.transform import is_beyond
+from maxentry.transform import is_beyond, note_slips
 from maxentry.wording import as_text, sentence, show
 
 Outcome = tuple[Sequence[Event], None]
@@ -423,6 +423,27 @@ def _told_event(told: Sequence[tuple[int | None, int, int, float | Reading]]) ->
     numbers = tuple(reading.statement.value for reading in readings)
     ends = {} if low == high else {"low": low, "high": high}
     return Told(ids, rows, cols, numbers, **ends, se=se if any(se) else None)
+
+
+def doubt_values(state: State, lines: Sequence[Line] | None = None) -> list[str]:
+    """Name values that must be slips, of these lines or of all: a lost decimal point, say. Mostly none."""
+    likelihood = state.settings.likelihood
+    if likelihood.discrete or likelihood.noise == "student" or state.settings.transform != "none":
+        return []
+    plain = np.flatnonzero(state.ends[0] == state.ends[1])
+    rows, cols = (side[plain] for side in state.told)
+    notes = note_slips(
+        state.values[plain], rows, cols,
+        lambda k: place(state.row_axis, int(rows[k]), state.col_axis, int(cols[k])),
+    )  # fmt: skip
+    if lines is not None and notes:
+        ids = {line.id for line in lines} - {None}
+        entries = {(label_text(line.row), label_text(line.col)) for line in lines}
+        labels = [[*map(label_text, side)] for side in (state.row_labels, state.col_labels)]
+        found = zip([*notes], state.standing.select(plain[[*notes]]), strict=True)
+        told = (k for k, m in found if m.id in ids or (labels[0][m.row], labels[1][m.col]) in entries)
+        notes = {k: notes[k] for k in told}
+    return [sentence(note) for note in notes.values()]
 
 
 def check_id(state: State, id: int) -> None:

@@ -6,7 +6,7 @@ import datetime as dt
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ from maxentry.campaign import events
 from maxentry.campaign.events import Event, Record
 from maxentry.campaign.ledger.tables import Ask, Measurement
 from maxentry.campaign.state import State
+from maxentry.campaign.tell import doubt_values
 from maxentry.cells import Statement, Words
 from maxentry.errors import ParameterError, is_choice
 from maxentry.labels import show
@@ -341,6 +342,7 @@ class Status:
     row_features: dict[str, Any] | None = None  # n, how many, and names, of the first of them
     col_features: dict[str, Any] | None = None
     error_of: str = "measurement"  # what the expected error is of: measurement, entry, probability or grade
+    notes: list[str] = field(default_factory=list)  # values that must be slips: a lost decimal point, say
 
     @classmethod
     def from_state(cls, state: State, now: dt.datetime) -> Status:
@@ -356,6 +358,7 @@ class Status:
             None if settings.limits is None else [x if math.isfinite(x) else None for x in settings.limits],
             int((state.ends[0] < state.ends[1]).sum()), settings.goal, settings.enough, _name_weights(settings),
             _name_features(settings.row_features), _name_features(settings.col_features), error_of(state),
+            doubt_values(state),
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -376,6 +379,7 @@ class Status:
             *([f"  {kind}"] if (kind := describe_kind(self.to_dict())) else []),
             *([f"  goal: {goal}"] if (goal := describe_goal(self.to_dict())) else []),
             *([f"  features {known}"] if (known := describe_features(self.to_dict())) else []),
+            *(f"  {note}" for note in self.notes),
             f"  spent {spent}, {self.acquisition}, rank {self.rank}, transform {self.transform}",
             f"  {events} from {_minute(self.created_at)} to {_minute(self.changed_at)}",
         ]

@@ -6,10 +6,10 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maxentry import frames, tables
 from maxentry.cells import (
@@ -30,6 +30,10 @@ from maxentry.readings import Reading, parse_line
 from maxentry.tables import Format, Table
 from maxentry.tables.doubts import doubt_table
 from maxentry.tables.layout import MOST_WORDS, are_times, find_long, is_word, is_yes_no, suggest_names
+from maxentry.transform import warn_of_slips
+
+if TYPE_CHECKING:
+    from maxentry.observations import Observations
 
 NO_NAMES = (
     " Its first line was taken for the names of columns, but has numbers: put a line of names before it."
@@ -144,11 +148,13 @@ def read_matrix(
     return parse_matrix(read_table(path, sheet=sheet, sheets=sheets), names, se, words)
 
 
-def warn_of_doubts(matrix: Matrix) -> None:
-    """Name labels that may not be meant."""
+def warn_of_doubts(matrix: Matrix, observations: Observations, settings: Mapping[str, Any]) -> None:
+    """Name labels that may not be meant, and values that must be slips."""
     measured = {*matrix.rows}, {*matrix.cols}
     if noted := doubt_table(matrix.row_labels, matrix.col_labels, measured):
         warn(noted)
+    with show_warnings():
+        warn_of_slips(observations, *(settings[name] for name in ("kind", "noise", "transform")))
 
 
 def take_for_yes_no(path: str | None) -> str:
