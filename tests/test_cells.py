@@ -100,7 +100,7 @@ def test_a_decimal_comma_where_the_table_has_one(cell, low, high, comma):
         ("ND", "never", "write <0.5 if it was below a limit of 0.5, or failed on a plate if it went wrong."),
         ("fehlgeschlagen", "never", "Leave it empty if it was not measured, or write failed on a plate."),
         ("#WERT!", "never", "Leave it empty if it was not measured, or write failed on a plate."),
-        ("timeout", "never", "not measured, >60 if it took longer than 60, or write failed on a plate."),
+        ("timeout", "never", "or write failed on a plate. Where the values are times, write > and the time at which"),
         ("n.b.", "never", "write <0.5 if it was below a limit of 0.5"),
         ("<LOD", "never", "Leave it empty if it was not measured, write <0.5"),
         ("-", "never", "For + and - say kind='yes/no' (--kind yes/no)."),

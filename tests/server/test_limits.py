@@ -76,7 +76,8 @@ def test_a_correction_to_a_limit(client: httpx.Client) -> None:
     assert client.post(f"{path}/correct", json=body).status_code == 200
     (line,) = client.get(f"{path}/measurements").json()["items"]
     assert (line["limits"], line["se"], line["corrected"]) == ([None, 4.0], 0.5, True)
-    assert client.get(f"{path}/history").json()["items"][-1]["what"] == "measurement 1 now <4"
+    what = client.get(f"{path}/history").json()["items"][-1]["what"]
+    assert what == "measurement 1 now <4 (row 0, column 0, was 5)"
 
 
 def test_a_file_of_limits_and_a_key(client: httpx.Client) -> None:
@@ -133,7 +134,12 @@ def test_every_page_of_the_history_has_the_words(client: httpx.Client) -> None:
     path = yes_no(client)
     client.post(f"{path}/correct", json={"number": 1, "value": "yes"})
     (line,) = client.get(f"{path}/history?after=2").json()["items"]
-    assert line["what"] == "measurement 1 now yes"
+    assert line["what"] == "measurement 1 now yes (row 0, column 0, was no)"
+    client.post(f"{path}/correct", json={"number": 1, "value": None})
+    client.post(f"{path}/correct", json={"number": 1, "value": "no"})
+    for after, was in ((2, "no"), (3, "yes"), (4, "struck out")):  # what was is on an earlier page
+        (line,) = client.get(f"{path}/history?after={after}&limit=1").json()["items"]
+        assert line["what"].endswith(f"(row 0, column 0, was {was})")
 
 
 def test_a_wide_export_in_json_has_limits_and_words(client: httpx.Client) -> None:

@@ -326,7 +326,7 @@ class Campaign:
 
     def history(self, *, frame: FrameKind | None = None) -> Any:
         """Return the history, one line per event: event, at, who, kind, what."""
-        told = views.history(self._storage.events(self._key), self.settings.words)
+        told = views.history(self._storage.events(self._key), self.state)
         return views.as_frame(told, self._kind(frame))
 
     def export(self, *, wide: bool = False, everything: bool = False, frame: FrameKind | None = None) -> Any:

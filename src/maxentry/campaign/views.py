@@ -239,10 +239,33 @@ def wide_matrix(state: State) -> Any:
     return matrix
 
 
-def history(records: Sequence[Record], words: Words | None) -> Columns:
-    """Return the events as columns, one line per event; words: those that stand for the values."""
-    lines = [(r.number, r.at, r.who, r.event.kind, describe(r.event, words)) for r in records]
+def history(records: Sequence[Record], state: State) -> Columns:
+    """Return the events as columns, one line per event. Of corrections all earlier ones are needed to say what was."""
+    lines, said = [], dict[int, str]()
+    for number, at, who, event, _ in records:
+        what = describe(event, state.settings.words)
+        if isinstance(event, events.Corrected):
+            what, said[event.number] = _describe_correction(event, state, said.get(event.number))
+        lines.append((number, at, who, event.kind, what))
     return {name: [line[k] for line in lines] for k, name in enumerate(HISTORY_COLUMNS)}
+
+
+def _describe_correction(event: events.Corrected, state: State, before: str | None) -> tuple[str, str]:
+    """Say what a correction changed, of which entry, and what the measurement says now.
+
+    before: what an earlier correction made of it, if there was one.
+    """
+    m, words, now = state.measurements[event.number - 1], state.settings.words, "struck out"
+    if event.low is not None and event.high is not None:
+        now = str(Statement(event.low, event.high))
+    elif event.value is not None:
+        now = words.show(event.value) if words else f"{event.value:g}"
+    if before is None and m.before:
+        before = show_said(m.before[0], words)
+    entry = f"row {show(state.label_at('row', m.row))}, column {show(state.label_at('col', m.col))}"
+    put = now if event.value is None else f"now {now}"
+    was = "" if before is None else f", was {before}"
+    return _with_reason(f"measurement {event.number} {put} ({entry}{was})", event.reason), now
 
 
 # Reasons that are stored in words which are no longer true when somebody reads them, and what is said instead.
@@ -265,14 +288,6 @@ def describe(event: Event, words: Words | None = None) -> str:
             known = [id for id in event.ids if id is not None]
             free = len(event.ids) - len(known)
             return ", ".join(filter(None, (_ids(known), f"imported {count(free, 'value')}" if free else "")))
-        case events.Corrected(number, value, reason, low, high):
-            now = ""
-            if low is not None and high is not None:
-                now = str(Statement(low, high))
-            elif value is not None:
-                now = words.show(value) if words else f"{value:g}"
-            put = "struck out" if value is None else f"now {now}"
-            return _with_reason(f"measurement {number} {put}", reason)
         case events.Failed(ids, reasons):
             return _with_reason(_ids(ids), "; ".join(dict.fromkeys(filter(None, reasons))))
         case events.Withdrawn(ids, reason):

@@ -16,7 +16,7 @@ from pydantic_core import to_json
 from maxentry import tables
 from maxentry.campaign import views
 from maxentry.campaign.campaign import Campaign
-from maxentry.campaign.events import Record, write
+from maxentry.campaign.events import Corrected, Record, write
 from maxentry.campaign.ledger.tables import Measurement
 from maxentry.campaign.setting_values import look_at_features, read_labels
 from maxentry.campaign.state import State, replay
@@ -293,7 +293,10 @@ def delete(
 def history(here: CampaignDep, state: StateDep, page: PageDep) -> dict[str, Any]:
     """What happened, one line an event."""
     records, following = _records(here, page)
-    return page.body(to_records(views.history(records, state.settings.words)), state.version, following)
+    shown = len(records)
+    if any(isinstance(record.event, Corrected) for record in records):
+        records = here.campaign.records(0, records[-1].number)
+    return page.body(to_records(views.history(records, state))[-shown:], state.version, following)
 
 
 @router.get("/campaigns/{campaign}/events", response_model=schemas.EventPage)
