@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from tests.cli.run import answer, good, refused
 
-from maxentry import Campaign
+from maxentry import Campaign, Sampling, complete
 from maxentry.errors import DataError, ParameterError
 from maxentry.model.likelihood import Likelihood
 from maxentry.observations import Observations
@@ -18,6 +18,8 @@ from maxentry.tables import doubts
 from maxentry.tables.doubts import find_alike, find_footers, is_total, warn_of_labels
 from maxentry.tables.layout import find_long
 from maxentry.transform import BEYOND, warn_of_beyond
+
+SHORT = Sampling(chains=4, anneal=20, settle=20, draws=6, thin=2)
 
 
 def begin(text: str, *more: object, name: str = "lab") -> str:
@@ -300,3 +302,27 @@ def test_a_log_with_a_second_number_names_the_columns_to_give() -> None:
     said = refuse(f"run_id,timestamp,model,task,score,latency\n{lines}\n")
     assert "--names model,task,score" in said
     assert "remarks" not in said
+
+
+def test_python_warns_of_copied_lines() -> None:
+    frame = pd.DataFrame(
+        {
+            "row": ["a", "a", "b", "a"],
+            "col": ["x", "y", "x", "x"],
+            "value": [1.0, 2.0, 3.0, 1.0],
+            "day": [1, 1, 1, 1],
+        }
+    )
+    said = (
+        "Line 4 is the same as an earlier line in every cell, and counted as measured again. Delete copies."
+    )
+    with pytest.warns(UserWarning, match=said):
+        complete(frame, rank=0, sampling=SHORT, seed=1)
+    with pytest.warns(UserWarning, match=said):
+        Campaign.create("sqlite://", "x", ["a", "b"], ["x", "y"], values=frame).close()
+    for other in (frame.assign(day=[1, 1, 1, 2]), frame.assign(value=[1, 2, 3, 1.5]), frame.iloc[:3]):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            complete(other, rank=0, sampling=SHORT, seed=1)
+            Campaign.create("sqlite://", "x", ["a", "b"], ["x", "y"], values=other).close()
+        assert not [w for w in caught if "earlier line" in str(w.message)]

@@ -28,7 +28,7 @@ from maxentry.errors import DataError
 from maxentry.labels import label_text
 from maxentry.readings import Reading, parse_line
 from maxentry.tables import Format, Table
-from maxentry.tables.doubts import doubt_table
+from maxentry.tables.doubts import doubt_table, warn_of_copies
 from maxentry.tables.layout import MOST_WORDS, are_times, find_long, is_word, is_yes_no, suggest_names
 from maxentry.transform import warn_of_slips
 
@@ -217,26 +217,12 @@ def _parse_long(table: Table, names: tuple[str, ...] | None, se: str | None, wor
     refused.check()
     matrix = replace(matrix, flags=flags)
     if words is None:
-        _say_copies(table, at.values())
+        warn_of_copies(table, at.values(), warn)
     unused = frames.find_unused(table.names, at.values())
     if unused:
         called = ", ".join(titles.get(role, role) for role in ("row", "col", "value"))
         warn(frames.name_unused(unused, table.source, called))
     return matrix
-
-
-def _say_copies(table: Table, used: Iterable[int]) -> None:
-    """Say that lines are the same in every cell: values of other measurements are rarely so."""
-    first: dict[tuple[Any, ...], int] = {}
-    copies = [k for k, line in enumerate(zip(*table.columns, strict=True)) if first.setdefault(line, k) != k]
-    copies = [k for k in copies if all(table.columns[j][k] is not None for j in used)]
-    if copies:
-        n, same = len(copies), table.where(copies[0]).removeprefix(f"{table.source}, ")
-        lines = f"{same} is" if n == 1 else f"{n} lines ({same} the first) are"
-        warn(
-            f"{table.source}: {lines} the same as an earlier line in every cell, and counted as measured again. "
-            "Delete copies."
-        )
 
 
 def _long_columns(

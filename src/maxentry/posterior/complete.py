@@ -45,7 +45,7 @@ from maxentry.posterior.schedule import (
 )
 from maxentry.posterior.streaming import Watched
 from maxentry.progress import track
-from maxentry.tables.doubts import warn_of_labels
+from maxentry.tables.doubts import warn_of_labels, warn_of_lines
 from maxentry.transform import NONE, Scaling, Transform, warn_of_beyond, warn_of_slips
 from maxentry.wording import show
 
@@ -146,6 +146,8 @@ def complete(
     if observations is not data:
         warn_of_labels(observations)
         warn_of_slips(observations, kind, noise, transform)
+        if kind == "numbers":
+            warn_of_lines(data, observations)
     transform = Transform.parse(transform)
     _check_types(effects, priors, start, seed, threads, dtype, scale)
     _check_effort(effort, sampling)
