@@ -304,7 +304,7 @@ def test_long_frames_with_limits_and_standard_errors(library):
 def test_a_column_that_is_not_used_is_named_in_a_warning():
     columns = {"row": ["a", "b"], "col": ["x", "y"], "value": [1.0, 2.0]}
     with pytest.warns(
-        UserWarning, match=r"2 columns are not used: 'Operator', 'batch'\. Used are row, col, value, low"
+        UserWarning, match=r"2 columns are not used: 'Operator', 'batch'\. Used are row, col, value; columns"
     ):
         Observations.of(pd.DataFrame(columns | {"Operator": ["N", "N"], "batch": [1, 2]}))
     with pytest.raises(DataError, match="expected a column 'error' of standard errors"):

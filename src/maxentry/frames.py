@@ -150,8 +150,10 @@ def name_unused(names: Sequence[Hashable], source: str = "", used: str = "row, c
         f" and {len(names) - 5} more" if len(names) > 5 else ""
     )
     are = "column is" if len(names) == 1 else "columns are"
-    also = "low, high and se (se= or --se names standard errors that are called otherwise)"
-    return f"{source or 'the long table'}: {len(names)} {are} not used: {listed}. Used are {used}, {also}."
+    also = (
+        "columns low, high and se are, if there are any (se= or --se names standard errors of another name)"
+    )
+    return f"{source or 'the long table'}: {len(names)} {are} not used: {listed}. Used are {used}; {also}."
 
 
 def _plain_name(name: Hashable) -> Hashable:
