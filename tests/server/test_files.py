@@ -215,7 +215,7 @@ def test_limits_have_decimal_commas_in_the_german_form_and_are_read_back() -> No
         client.post(f"{path}/tell", json={"lines": lines})
         german = client.get(f"{path}/export?form=excel").content
         texts = [line.split(";")[2:5] for line in german.decode("utf-8-sig").splitlines()[1:]]
-        assert texts == [["<0.5", "x", "<0,5"], ["b", "x", "0.5..0.75"], ["b", "y", ">1e-05"]]
+        assert texts == [["<0.5", "x", "<0,5"], ["b", "x", "0,5..0,75"], ["b", "y", ">1e-05"]]
         csv_type = {"Content-Type": "text/csv"}
         assert client.post(f"{other}/tell/csv", content=german, headers=csv_type).json()["told"] == 3
         items = [client.get(f"{one}/measurements").json()["items"] for one in (path, other)]

@@ -65,12 +65,15 @@ def _check_part(stream: Any, source: str) -> None:
     parser.ParseFile(stream)
 
 
+Line = tuple[int, dict[int, Any]]  # its number, and cells by column, counted from 1
+
+
 class SheetLines(NamedTuple):
-    """The lines of a sheet that are not empty: their numbers, and cells by column, counted from 1."""
+    """The lines of a sheet that are not empty."""
 
     name: str
     names: list[str]  # of all sheets
-    lines: list[tuple[int, dict[int, Any]]]
+    lines: list[Line]
     percent: str  # the first cell that shows a number as percent, like B2; empty where there is none
 
 
@@ -83,7 +86,7 @@ def read_sheet(content: bytes, source: str, sheet: str | None) -> SheetLines:
         raise DataError(
             f"{source}: expected a sheet{f' named {show(sheet)}' if sheet else ''}, got {listed}."
         )
-    name, lines, percent = names[0], [], ""
+    name, percent, lines = names[0], "", list[Line]()
     try:
         for name in names if sheet is None else [sheet]:
             lines, percent = _sheet_lines(book[name], source)
@@ -111,7 +114,7 @@ def sheet_names(content: bytes, source: str = "the file") -> list[str]:
         return [page.title for page in book.worksheets]
 
 
-def _sheet_lines(page: Any, source: str) -> tuple[list[tuple[int, dict[int, Any]]], str]:
+def _sheet_lines(page: Any, source: str) -> tuple[list[Line], str]:
     """The lines of a sheet that are not empty, with their numbers: cells by column, counted from 1.
 
     Only cells that are there are looked at, whatever size the sheet says it has. Numbers that are shown as percent are
@@ -120,7 +123,8 @@ def _sheet_lines(page: Any, source: str) -> tuple[list[tuple[int, dict[int, Any]
     from openpyxl.utils import get_column_letter
     from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
 
-    book, lines, count = page.parent, [], 0
+    book, count = page.parent, 0
+    lines: list[Line] = []
     percent, first = _percent_styles(book), ""
     formats = {"date_formats": book._date_formats, "timedelta_formats": book._timedelta_formats}
 
