@@ -52,7 +52,7 @@ def test_intervals_are_nested_and_the_predictive_ones_wider():
     measured = posterior.observations.observed.toarray()
     # A measured entry is known at least as well as it can be measured: sqrt(2) times as wide, up to that error.
     assert np.median(new_width[measured] / width[measured]) > 1.3
-    assert np.mean(new_width[measured] > 1.1 * width[measured]) >= 0.95
+    assert np.mean(new_width[measured] > 1.1 * width[measured]) >= 0.9
 
 
 @pytest.mark.parametrize("S", [9, 99, 199])
