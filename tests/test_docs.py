@@ -8,7 +8,7 @@ import pytest
 from tests.test_layers import LAYERS, modules
 
 import maxentry
-from maxentry.model.priors import Priors
+from maxentry.model.priors import HalfCauchy, Priors
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -89,13 +89,14 @@ def test_the_default_priors_are_those_of_the_page() -> None:
     assert (weak.signal.shape, weak.signal.scale) == (2, 60 * 40 / (2 * 2**2))
     assert "| σ² | IG(2, m₁m₂/2R²) |" in table
     assert weak.rows == weak.cols
-    assert weak.rows.shape == 0.5
-    assert f"| τ_r², τ_c² | IG(½, {weak.rows.scale:g}) |" in table
-    assert f"| s_r² | IG(½, {weak.rows.scale:g} m₁/R) |" in table
+    assert isinstance(weak.rows, HalfCauchy)
+    assert f"| τ_r, τ_c | half-Cauchy, width {weak.rows.width:g} |" in table
+    assert f"| s_r | half-Cauchy, width {weak.rows.width:g} (m₁/R)^½ |" in table
     assert f"| μ | N(0, {weak.mu_var:g}) |" in table
     latent = Priors.weak((60, 40), 2, unit_noise=True)
     assert (latent.signal.shape, latent.signal.scale, latent.mu_var) == (2, 2 * 60 * 40 / 2**2, 4)
-    assert "σ² ~ IG(2, 2m₁m₂/R²) and μ ~ N(0, 4)" in table
+    assert latent.rows == latent.cols == HalfCauchy(0.3)
+    assert "σ² ~ IG(2, 2m₁m₂/R²), μ ~ N(0, 4), and the effects have width 0.3" in table
 
 
 def test_the_table_of_layers_is_the_one_that_is_checked() -> None:

@@ -224,7 +224,7 @@ def test_standard_errors_widen_intervals() -> None:
 
 
 def test_the_mass_at_an_end_of_the_scale_is_inside_in_part() -> None:
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(6)
     Y = rng.normal(size=(60, 1)) + rng.normal(size=(1, 30)) + rng.normal(size=(60, 30))
     data = Observations.of(np.clip(Y, -0.5, 0.5))
     seen = []

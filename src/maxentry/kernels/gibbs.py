@@ -144,10 +144,10 @@ def effect_scale(hyper: Array, at: int, size: float, variance: float, rng: np.ra
 
     A half-Cauchy root of width w is a mixture: v | b ~ IG(1/2, b), b ~ Gamma(1/2, 1/w^2), so b | v ~ Exp(1/w^2 + 1/v).
     """
-    width2 = hyper[at + 2] * size
-    if width2 == 0.0:
-        return hyper[at + 1] * size
-    return rng.standard_exponential() / (1.0 / width2 + 1.0 / variance)
+    width2, scale = hyper[at + 2] * size, hyper[at + 1] * size
+    if width2 > 0.0:
+        scale = rng.standard_exponential() / (1.0 / width2 + 1.0 / variance)
+    return float(scale)
 
 
 @inner
