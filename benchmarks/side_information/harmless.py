@@ -15,7 +15,7 @@ from maxentry.posterior import gibbs
 
 KNOWN = Path(__file__).parent / "results" / "useless.jsonl"
 TABLES = ("direct arylation", "Buchwald-Hartwig", "kinase pKd")
-SEEDS = 3
+SEEDS = 12
 
 
 def useless(quick: bool) -> list[Line]:
