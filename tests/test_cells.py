@@ -100,7 +100,7 @@ def test_a_decimal_comma_where_the_table_has_one(cell, low, high, comma):
         ("ND", "never", "write <0.5 if it was below a limit of 0.5, or failed on a plate if it went wrong."),
         ("fehlgeschlagen", "never", "Leave it empty if it was not measured, or write failed on a plate."),
         ("#WERT!", "never", "Leave it empty if it was not measured, or write failed on a plate."),
-        ("timeout", "never", "not measured, >60 if it took longer than 60, or write failed on a plate."),
+        ("timeout", "never", "or write failed on a plate. Where the values are times, write > and the time at which"),
         ("n.b.", "never", "write <0.5 if it was below a limit of 0.5"),
         ("<LOD", "never", "Leave it empty if it was not measured, write <0.5"),
         ("-", "never", "For + and - say kind='yes/no' (--kind yes/no)."),
@@ -304,7 +304,7 @@ def test_long_frames_with_limits_and_standard_errors(library):
 def test_a_column_that_is_not_used_is_named_in_a_warning():
     columns = {"row": ["a", "b"], "col": ["x", "y"], "value": [1.0, 2.0]}
     with pytest.warns(
-        UserWarning, match=r"2 columns are not used: 'Operator', 'batch'\. Used are row, col, value, low"
+        UserWarning, match=r"2 columns are not used: 'Operator', 'batch'\. Used are row, col, value; columns"
     ):
         Observations.of(pd.DataFrame(columns | {"Operator": ["N", "N"], "batch": [1, 2]}))
     with pytest.raises(DataError, match="expected a column 'error' of standard errors"):

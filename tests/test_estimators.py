@@ -1,6 +1,7 @@
 import pickle
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -170,6 +171,37 @@ def test_the_posterior_knows_columns_by_name():
     frame = pd.DataFrame(Y, columns=["a", "b", "c", "d"])
     posterior = BayesianCompleter(rank=1, sampling=QUICK, random_state=0).fit(frame).posterior_
     assert posterior.predict(0, "b").mean == pytest.approx(posterior.arrays.mean[0, 1])
+
+
+def test_names_that_are_whole_numbers_are_kept_and_checked():
+    _, Y = rank_two(m2=4)
+    frame = pd.DataFrame(Y, columns=[11, 12, 13, 14])
+    completer = BayesianCompleter(rank=1, sampling=QUICK, random_state=0).fit(frame)
+    assert completer.posterior_.predict(0, 12).mean == pytest.approx(completer.posterior_.arrays.mean[0, 1])
+    assert list(completer.transform(frame).columns) == [11, 12, 13, 14]
+    assert list(completer.set_output(transform="pandas").transform(frame).columns) == [11, 12, 13, 14]
+    assert completer.set_output(transform="polars").transform(frame).columns == ["11", "12", "13", "14"]
+    with pytest.raises(DataError, match=r"expected the columns of fit in their order, .*11.*, got .*14"):
+        completer.transform(frame[[14, 13, 12, 11]])
+    completer.transform(Y)  # an array has no names
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_a_column_of_labels_is_not_fitted_in_silence(library):
+    _, Y = rank_two(m2=4)
+    columns = {name: Y[:, j] for j, name in enumerate("abcd")}
+    completer = BayesianCompleter(rank=1, sampling=QUICK, random_state=0)
+    with pytest.raises(
+        DataError, match="expected values in every column, got labels in 'user': make it the index"
+    ):
+        completer.fit(library.DataFrame({"user": [f"u{i}" for i in range(len(Y))]} | columns))
+    with pytest.warns(
+        UserWarning, match="the column 'user' has distinct whole numbers and is taken for values"
+    ):
+        completer.fit(library.DataFrame({"user": np.arange(100, 100 + len(Y))} | columns))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        completer.fit(library.DataFrame(columns))
 
 
 def test_serves_in_a_pipeline_and_a_search():

@@ -375,8 +375,10 @@ def _advice(cell: Any, decimal_comma: DecimalComma = "never") -> str:
         yes_no = " For + and - say kind='yes/no' (--kind yes/no)." if text in YES_NO.codes else ""
         return f"{EMPTY}, write <0.5 if it was below a limit of 0.5, or failed on a plate if it went wrong.{yes_no}"
     if text in WRONG:
-        limit = ", >60 if it took longer than 60" if text[:4] == "time" else ""
-        return f"{EMPTY}{limit}, or write failed on a plate."
+        limit = " Where the values are times, write > and the time at which it was stopped." * (
+            text[:4] == "time"
+        )
+        return f"{EMPTY}, or write failed on a plate.{limit}"
     if text in YES_NO.codes:
         return "Values that are yes or no need kind='yes/no' (--kind yes/no)."
     if "±" in text:

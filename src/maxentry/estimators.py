@@ -33,7 +33,7 @@ from maxentry.posterior.complete import complete
 from maxentry.posterior.fold_in import fold_in, fold_in_mean
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.schedule import Effort, Kind, Sampling
-from maxentry.tables.layout import name_long
+from maxentry.tables.layout import is_word, name_long
 from maxentry.transform import Scaling
 from maxentry.wording import show
 
@@ -50,6 +50,8 @@ except ImportError as error:
 
 class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """What both imputers share: reading X, and filling only what is missing."""
+
+    _other_names: list[Any] | None = None  # of the columns of fit, where they are no text
 
     @abstractmethod
     def fit(self, X: Any, y: object = None) -> Self:
@@ -100,6 +102,9 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
                 f"{type(self).__name__} expected one line a row, got a long frame, one measurement a line. Use "
                 f"maxentry.complete for it{pivot}."
             )
+        self._check_names(X, reset=reset)
+        if reset and frames.frame_library(X) is not None:
+            self._check_labels(X)
         ends, text = None, _text_cells(X)
         if text is not None:
             values, *limits = read_cells(
@@ -112,6 +117,40 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
         )
         return Y, ends
 
+    def _check_names(self, X: Any, *, reset: bool) -> None:
+        """Remember names of columns that are no text, which scikit-learn does not, and refuse another order."""
+        names = [*X.columns] if frames.frame_library(X) == "pandas" else []
+        plain = names == [*range(len(names))] or all(isinstance(name, str) for name in names)
+        if reset:
+            self._other_names = None if plain else names
+        elif not plain and self._other_names not in (None, names):
+            raise DataError(
+                f"expected the columns of fit in their order, {show(self._other_names)}, got {show(names)}."
+            )
+
+    def _check_labels(self, X: Any) -> None:
+        """Refuse a frame whose first column has labels of rows, and warn where it may have."""
+        wide = frames.read_wide(X)
+        labels, words = wide.form.row_labels or (), self._words()
+        name = show(wide.form.row_name if wide.guessed else frames.open_frame(X).names[0])
+        how = f"make it the index (X.set_index({name}) in pandas) or leave it out (X.drop({name}) in polars)."
+        if wide.numbered:
+            warn(
+                f"the column {name} has distinct whole numbers and is taken for values. If it numbers the rows, {how}",
+                stacklevel=6,
+            )
+        if wide.guessed and all(is_word(x) and not (words and words.has(x)) for x in labels):
+            raise DataError(f"expected values in every column, got labels in {name}: {how}")
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """The names of the columns; whole numbers as they are in a pandas frame."""
+        names = self._other_names
+        if names is None or input_features is not None:
+            return super().get_feature_names_out(input_features)
+        check_is_fitted(self, "rank_")
+        output = getattr(self, "_sklearn_output_config", {}).get("transform")
+        return np.array([str(x) for x in names] if output == "polars" else names, dtype=object)
+
     def _observations(self, X: Any) -> Observations:
         """The observations to fit, by the labels of a frame; where its index repeats itself, rows by position."""
         Y, ends = self._read(X, reset=True)
@@ -119,7 +158,8 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
         kind = frames.frame_library(X)
         rows = frames.index_labels(index) if kind == "pandas" and index.is_unique else None
         given: Any = Y if ends is None else _text_cells(X)
-        observations = Observations.from_array(given, rows, getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", self._other_names)
+        observations = Observations.from_array(given, rows, names)
         return replace(observations, frame_kind=kind, row_name=None if rows is None else index.name)
 
     def __sklearn_tags__(self) -> Any:

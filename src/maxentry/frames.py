@@ -146,12 +146,13 @@ def find_unused(names: Sequence[Hashable], taken: Iterable[int | None]) -> list[
 
 def name_unused(names: Sequence[Hashable], source: str = "", used: str = "row, col, value") -> str:
     """Return the warning for columns that are not used; used: what row, column and value are called."""
-    listed = ", ".join(show(name, 40) for name in names[:5]) + (
-        f" and {len(names) - 5} more" if len(names) > 5 else ""
-    )
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    listed = ", ".join(show(name, 40) for name in names[:5]) + more
     are = "column is" if len(names) == 1 else "columns are"
-    also = "low, high and se (se= or --se names standard errors that are called otherwise)"
-    return f"{source or 'the long table'}: {len(names)} {are} not used: {listed}. Used are {used}, {also}."
+    also = (
+        "columns low, high and se are, if there are any (se= or --se names standard errors of another name)"
+    )
+    return f"{source or 'the long table'}: {len(names)} {are} not used: {listed}. Used are {used}; {also}."
 
 
 def _plain_name(name: Hashable) -> Hashable:

@@ -24,7 +24,7 @@ from maxentry._types import Array, Flags, Indices, Indices32
 from maxentry.cells import Statement
 from maxentry.errors import DataError, ParameterError, is_choice
 from maxentry.labels import place
-from maxentry.wording import one_line, show
+from maxentry.wording import one_line, sentence, show
 
 if TYPE_CHECKING:
     from maxentry.observations import Observations
@@ -45,6 +45,7 @@ LARGER, MUCH_SMALLER = 3.0, 1000.0  # than the typical values, and than the typi
 MOST_NAMED = 8  # lines on scales of their own in the printed posterior
 FAR = 3.0  # so many times the range of nine tenths of the values beyond it; normal values never lie there
 FEWEST_FAR = 20  # values that have such a range
+SLIPS = 0.02  # of all values: more that stand alone are no slips of the pen, but something that was found
 FEWEST = 3  # values of a line whose scale can be told
 EVIDENCE = 6  # values of a line in another unit: three or four may be nearly equal by chance
 SCALE_ERROR = 1.2  # sd of the log of a robust spread, times the root of the number of values
@@ -462,21 +463,84 @@ def describe_scales(scales: dict[Any, float]) -> str:
     return ", ".join(listed) + (f" and {more} more" if more else "")
 
 
+def find_far(values: Array) -> Indices:
+    """Return which values lie far from nine tenths of all, the farthest first; none where there are few values."""
+    if values.size < FEWEST_FAR:
+        return np.empty(0, dtype=np.int64)
+    low, high = np.quantile(values, (0.05, 0.95))
+    away = np.maximum(low - values, values - high)
+    far = np.flatnonzero(away > FAR * (high - low)) if high > low else np.empty(0, dtype=np.int64)
+    return far[np.argsort(-away[far], kind="stable")]
+
+
 def name_far(modelled: Array, told: Array, where: Callable[[int], str]) -> str:
     """Name the value farthest from nine tenths of all, and say what can be done; "" where none lies far.
 
     modelled, told: the values on the scale of the model, by which they are judged, and as users gave them.
     """
-    if modelled.size < FEWEST_FAR:
-        return ""
-    low, high = np.quantile(modelled, (0.05, 0.95))
-    away = np.maximum(low - modelled, modelled - high)
-    n = int((away > FAR * (high - low)).sum()) if high > low else 0
+    far = find_far(modelled)
+    n = far.size
     if n == 0:
         return ""
-    k, (most_low, most_high) = int(away.argmax()), np.quantile(told, (0.05, 0.95))
+    k, (most_low, most_high) = int(far[0]), np.quantile(told, (0.05, 0.95))
     return (
         f"{where(k)}: {told[k]:.4g}{f' and {n - 1} more' if n > 1 else ''} (nine tenths of the values lie between "
         f"{most_low:.4g} and {most_high:.4g}); correct mistakes, use noise='student' against bad measurements, or "
         "transform='log' where values vary by factors"
     )
+
+
+def find_slips(values: Array, rows: Indices | Indices32, cols: Indices | Indices32) -> Indices:
+    """Return which values must be slips, the farthest first: a lost decimal point, another unit. Mostly none.
+
+    They lie far (`find_far`), stand alone (farther from the rest than FAR times all of its range), are few, and others
+    of their row and column are like the rest. And the rest could not reach so far: it fills a scale from 0 to 1 or to
+    100, or varies by less than a factor of 10, and a slip is FAR times as large as all of it or as much smaller. Hits
+    among many values near zero, and heavy tails, are none.
+    """
+    found = find_far(values)
+    if not found.size or values.size > MOST_VALUES:
+        return found[:0]
+    rest = np.delete(values, found)
+    low, high = rest.min(), rest.max()
+    n = found.size
+    while n and max(low - values[found[n - 1]], values[found[n - 1]] - high) <= FAR * (high - low):
+        n -= 1  # the nearest of them belongs to the rest
+        low, high = min(low, values[found[n]]), max(high, values[found[n]])
+    slips: Indices = found[:n]
+    if not 0 < n <= max(1, SLIPS * values.size):
+        return slips[:0]
+    end = 1.0 if high <= 1 else 100.0
+    lower, upper = np.quantile(rest, (0.25, 0.75))
+    fills = low >= 0 and 0.5 * end <= high <= end and upper - lower >= 0.2 * end
+    if not (fills or 0 < low <= high < 10 * low):
+        return slips[:0]
+    slips = slips[(values[slips] > FAR * high) | (values[slips] < low / FAR)]
+    for side in (rows, cols):
+        there, all_there = (np.bincount(x, minlength=int(side.max()) + 1) for x in (side[slips], side))
+        slips = slips[2 * there[side[slips]] <= all_there[side[slips]]]
+    return slips
+
+
+def note_slips(
+    values: Array, rows: Indices | Indices32, cols: Indices | Indices32, where: Callable[[int], str]
+) -> dict[int, str]:
+    """Say of values that must be slips that they are far from all others, by their places."""
+    slips = find_slips(values, rows, cols)
+    if not slips.size:
+        return {}
+    rest = np.delete(values, slips)
+    others = f"all other values lie between {rest.min():.4g} and {rest.max():.4g}"
+    return {
+        int(k): f"{where(k)}: {values[k]:.6g}, but {others}. Correct it if that is a slip." for k in slips
+    }
+
+
+def warn_of_slips(o: Observations, kind: str | None, noise: str, transform: str | Transform) -> None:
+    """Warn of values that must be slips. Student noise allows for them, and on other scales values go far."""
+    if kind in (None, "numbers") and noise != "student" and str(transform) == "none":
+        plain = np.arange(o.n) if o.low is None else np.flatnonzero(o.low == o.high)
+        rows, cols = o.rows[plain], o.cols[plain]
+        where = lambda k: place(o.row_axis, int(rows[k]), o.col_axis, int(cols[k]))  # noqa: E731
+        for note in note_slips(o.values[plain], rows, cols, where).values():
+            warn(sentence(note), stacklevel=3)

@@ -249,7 +249,9 @@ def test_a_wrong_value_is_corrected_and_history_stays(where: str) -> None:
         c.correct(1, 0.1, reason="a slip of the point")
         assert c.export(frame="columns")["value"] == [0.1, 1.0]
         assert c.export(frame="columns")["corrected"] == [True, False]
-        assert c.history(frame="columns")["what"][-1] == "measurement 1 now 0.1: a slip of the point"
+        row, col = c.asked(frame="columns")["row"][0], c.asked(frame="columns")["col"][0]
+        what = f"measurement 1 now 0.1 (row '{row}', column '{col}', was 10): a slip of the point"
+        assert c.history(frame="columns")["what"][-1] == what
         kinds = [type(r.event).__name__ for r in c.records()]
         assert kinds == ["Created", "Asked", "Told", "Told", "Corrected"]
         version = c.state.version

@@ -272,12 +272,19 @@ def test_one_value_by_id_and_a_failure() -> None:
     good("ask", 2)
     good("tell", "--id", 1, "--value", 0)
     assert answer("tell", "--id", 2, "--value", "failed")["failed"] == 1
+    assert good("fail", 2, "--retry").stderr == "1 entry failed; it may be asked for again.\n"
+    assert good("fail", 2).stderr == "1 entry failed; it will not be asked for again (--retry).\n"
 
 
 def test_nothing_is_taken_of_a_table_with_a_mistake() -> None:
     begin()
     for content, sentence in (
         ("row,col,value\nr1,c1,1\nr9,c2,2\n", "expected known row labels, got 'r9'"),
+        ("row,col,value\nr1,c1,1\nL77,c2,2\n", "got 'L77'. To add it: add_rows (maxentry add-rows)."),
+        (
+            "row,col,value\nr1,c1,failed\n",
+            "Leave its value empty. If it cannot be measured, take it out of the mask",
+        ),
         ("row,col,value\nr1,c1,1\nr2,c2,many\n", "line 3"),
         (
             "a,c1,c2\nr1,1,\nr2,,x\n",

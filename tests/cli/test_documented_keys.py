@@ -23,7 +23,7 @@ DOCUMENTS = {
     ("list",): "campaigns",
     ("status",): "name rows cols measurements told pending expired failed withdrawn available spent budget target_sd "
     "acquisition rank transform events created_at changed_at kind levels limits at_limit "
-    "goal enough weights row_features col_features error_of outlook advice past at_stake",
+    "goal enough weights row_features col_features error_of notes outlook advice past at_stake",
     ("history",): "campaign n events",
     ("export",): "campaign n entries",
     ("export", "--asked", "-o", "asked.csv"): "campaign n output",

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.run import good, refused
+from tests.cli.run import answer, good, refused
 
-from maxentry import Campaign
+from maxentry import Campaign, Sampling, complete
 from maxentry.errors import DataError, ParameterError
 from maxentry.model.likelihood import Likelihood
 from maxentry.observations import Observations
@@ -18,6 +18,8 @@ from maxentry.tables import doubts
 from maxentry.tables.doubts import find_alike, find_footers, is_total, warn_of_labels
 from maxentry.tables.layout import find_long
 from maxentry.transform import BEYOND, warn_of_beyond
+
+SHORT = Sampling(chains=4, anneal=20, settle=20, draws=6, thin=2)
 
 
 def begin(text: str, *more: object, name: str = "lab") -> str:
@@ -41,6 +43,25 @@ def test_names_of_sums_and_means(label: str) -> None:
 @pytest.mark.parametrize("label", ["Total phosphorus", "L1", "Meany", "mean free path", 3, None, ""])
 def test_names_of_other_lines(label: object) -> None:
     assert not is_total(label)  # type: ignore[arg-type]
+
+
+def test_a_lost_decimal_point_is_named_when_it_is_read_and_told() -> None:
+    values = np.random.default_rng(0).uniform(2, 98, (8, 6)).round(1)
+    said = "Row 'L2', column 's1': 972, but all other values lie between 2.3 and 97.7."
+    table = pd.DataFrame(values, [f"L{i}" for i in range(8)], [f"s{j}" for j in range(6)])
+    table.loc["L0", "s0"] = np.nan
+    assert "all other values" not in begin(table.to_csv(index_label="lig"))
+    told = good("tell", "--row", "L0", "--col", "s0", "--value", "55")
+    assert "all other values" not in told.stderr
+    good("correct", "--row", "L0", "--col", "s0", "--strike")
+    told = good("tell", "--row", "L0", "--col", "s0", "--value", "972")
+    assert said.replace("L2", "L0").replace("s1", "s0") in told.stderr
+    table.loc["L2", "s1"] = 972
+    assert said in begin(table.to_csv(index_label="lig"), name="slip")
+    shown = " ".join(good("status", "--fast", "-c", "slip").stdout.replace("│", "").split())
+    assert said in shown
+    assert answer("status", "--fast", "-c", "slip")["notes"][0].startswith(said)
+    assert said in good("complete", "t.csv", "--rank", 0, "--effort", "quick", "-o", "out.csv").stderr
 
 
 def test_slips_are_found_and_other_substances_are_not() -> None:
@@ -281,3 +302,27 @@ def test_a_log_with_a_second_number_names_the_columns_to_give() -> None:
     said = refuse(f"run_id,timestamp,model,task,score,latency\n{lines}\n")
     assert "--names model,task,score" in said
     assert "remarks" not in said
+
+
+def test_python_warns_of_copied_lines() -> None:
+    frame = pd.DataFrame(
+        {
+            "row": ["a", "a", "b", "a"],
+            "col": ["x", "y", "x", "x"],
+            "value": [1.0, 2.0, 3.0, 1.0],
+            "day": [1, 1, 1, 1],
+        }
+    )
+    said = (
+        "Line 4 is the same as an earlier line in every cell, and counted as measured again. Delete copies."
+    )
+    with pytest.warns(UserWarning, match=said):
+        complete(frame, rank=0, sampling=SHORT, seed=1)
+    with pytest.warns(UserWarning, match=said):
+        Campaign.create("sqlite://", "x", ["a", "b"], ["x", "y"], values=frame).close()
+    for other in (frame.assign(day=[1, 1, 1, 2]), frame.assign(value=[1, 2, 3, 1.5]), frame.iloc[:3]):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            complete(other, rank=0, sampling=SHORT, seed=1)
+            Campaign.create("sqlite://", "x", ["a", "b"], ["x", "y"], values=other).close()
+        assert not [w for w in caught if "earlier line" in str(w.message)]

@@ -230,3 +230,19 @@ def test_a_completed_table_has_what_was_measured_in_bold() -> None:
     good("complete", "y.csv", "-o", "long.xlsx", "--long", "--rank", "0")
     assert not any(cell.font.bold for cell in load_workbook("long.xlsx").active[2])
     assert "bold" not in good("complete", "y.csv", "-o", "completed.csv", "--rank", "0").stderr
+
+
+def test_numbers_in_percent_are_read_as_they_are_shown() -> None:
+    lines = [["ligand", "S1", "S2"], ["L1", 0.45, 12.5], ["L2", 0.07, None], ["L3", 1, 0.5]]
+    write_book("t.xlsx", Sheet=lines)
+    book = load_workbook("t.xlsx")
+    page = book.active
+    for cell, form in (("B2", "0%"), ("B3", "0.00%"), ("B4", '0" %"'), ("C4", "0.0 %"), ("B1", "0%")):
+        page[cell].number_format = form
+    book.save("t.xlsx")
+    told = good("new", "lab", "--from", "t.xlsx", "--limits", "0,100").stderr
+    assert "t.xlsx, B2: numbers in percent are read as Excel shows them: 45% is 45." in told
+    values = [entry["value"] for entry in answer("export")["entries"]]
+    assert values == [45.0, 12.5, 7.0, 1.0, 50.0]  # 0" %" shows 1 as 1 %
+    write_book("plain.xlsx", Sheet=lines)
+    assert "percent" not in good("new", "plain", "--from", "plain.xlsx").stderr

@@ -303,13 +303,22 @@ def test_a_table_of_limits_alone_is_warned_of() -> None:
     assert "all 3 measurements are limits, and none is a value or a range" in said.replace("\n", " ")
 
 
-def test_a_correction_is_shown_as_it_was_told() -> None:
+def test_a_correction_names_the_entry_and_what_it_said() -> None:
     Path("t.csv").write_text(YES_NO)
     good("new", "c", "--from", "t.csv", "--kind", "yes/no")
-    assert "Corrected: now pass." in good("correct", "-c", "c", "pass", "--row", "a", "--col", "y").stderr
+    said = good("correct", "-c", "c", "pass", "--row", "a", "--col", "y").stderr
+    assert said == "Corrected: measurement 2 now yes (row 'a', column 'y', was no).\n"
+    said = good("correct", "-c", "c", "yes", "--row", "a", "--col", "y").stderr
+    assert said == "Nothing changed: that is what it says.\n"
     good("new", "d", "--shape", "3x3")
     good("tell", "-c", "d", "--row", "r1", "--col", "c1", "--value", "1")
-    assert "Corrected: now ≤2." in good("correct", "-c", "d", "≤2", "--row", "r1", "--col", "c1").stderr
+    entry = "-c", "d", "--row", "r1", "--col", "c1"
+    said = good("correct", *entry, "≤2", "--reason", "a slip").stderr
+    assert said == "Corrected: measurement 1 now <2 (row 'r1', column 'c1', was 1): a slip.\n"
+    said = good("correct", *entry, "--strike").stderr
+    assert said == "Corrected: measurement 1 struck out (row 'r1', column 'c1', was <2).\n"
+    said = good("correct", *entry, "3").stderr
+    assert said == "Corrected: measurement 1 now 3 (row 'r1', column 'c1', was struck out).\n"
 
 
 def test_booleans_of_a_parquet_file_are_yes_and_no() -> None:

@@ -61,7 +61,10 @@ def test_a_grade_may_be_called_none(lab: Any) -> None:  # noqa: F811
     assert campaign.export(frame="columns")["value"] == ["none", "mild", "none"]
     campaign.correct(row="a", col="y", value="none")
     assert campaign.export(frame="columns")["value"] == ["none", "none", "none"]
-    assert campaign.history(frame="columns")["what"][-1] == "measurement 2 now none"
+    assert (
+        campaign.history(frame="columns")["what"][-1]
+        == "measurement 2 now none (row 'a', column 'y', was mild)"
+    )
     with pytest.raises(CampaignError, match=r"expected the value none recorded for .*, got severe"):
         campaign.tell(row="a", col="x", value="severe")
 
@@ -124,7 +127,7 @@ def test_records_say_what_was_told_in_words(lab: Any) -> None:  # noqa: F811
     campaign.tell(ENTRIES | {"value": ["yes", "no", "yes", "no"]})
     campaign.correct(row="a", col="x", value="no", reason="a slip")
     what = list(campaign.history(frame="columns")["what"])
-    assert what[-1] == "measurement 1 now no: a slip"
+    assert what[-1] == "measurement 1 now no (row 'a', column 'x', was yes): a slip"
 
 
 def wide(campaign: Any) -> list[list[Any]]:

@@ -93,7 +93,10 @@ def test_corrections(campaign: Any) -> None:
     assert campaign.export(frame="columns")["se"] == [0.1, 0.2]
     assert campaign.export(frame="columns")["corrected"] == [True, True]
     what = list(campaign.history(frame="columns")["what"])
-    assert what[-2:] == ["measurement 1 now <0.4: below the limit", "measurement 2 now 3"]
+    assert what[-2:] == [
+        "measurement 1 now <0.4 (row 'a', column 'x', was 0.5): below the limit",
+        "measurement 2 now 3 (row 'b', column 'y', was <2)",
+    ]
     campaign.correct(row="a", col="x", value="<0.4")  # as it is
     assert len(campaign.history(frame="columns")["what"]) == len(what)
     campaign.correct(row="a", col="x", value=None)

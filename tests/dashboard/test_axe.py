@@ -47,9 +47,11 @@ def test_every_page(lab: Any, reader: Reader, tmp_path: Path, scheme: str, size:
     found = {"empty list": findings(page)}
     page.get_by_role("button", name="New campaign").click()
     file = tmp_path / "yields.csv"
-    file.write_text("ligand,substrate,yield\na,x,1\na,y,2\nb,x,3\n")
+    file.write_text("ligand,substrate,yield\na,x,1\na,y,2\nb,x,3\nMean,x,2\nl1,x,3\nL1,x,3\n")
     page.get_by_label("Begin with a file").set_input_files(file)
     page.get_by_role("region", name="How the file was read").wait_for()
+    page.get_by_text("is named like a sum").wait_for()
+    page.get_by_text("are named nearly alike").wait_for()
     page.get_by_text("More", exact=True).click()
     found["new campaign"] = findings(page)
     page.keyboard.press("Escape")
@@ -57,6 +59,12 @@ def test_every_page(lab: Any, reader: Reader, tmp_path: Path, scheme: str, size:
     found["help"] = findings(page)
     page.keyboard.press("Escape")
     path = campaign(lab, told=14, pending=3, goal="rank rows", budget=30)
+    slip = campaign(lab, "slip", told=24)
+    entry = lab.post(f"{slip}/ask?wait=60", json={"n": 1}).json()["entries"][0]
+    lab.post(f"{slip}/tell", json={"lines": [{"id": entry["id"], "value": 512}]})
+    page.goto(lab.url + address(slip))
+    page.get_by_role("list", name="Values to look at").get_by_text("512, but all other values").wait_for()
+    found["slip"] = findings(page)
     page.goto(lab.url + address(path))
     fitted(page)
     page.locator(".answer").get_by_text("Table", exact=True).click()

@@ -71,7 +71,7 @@ def test_the_report_of_a_campaign_in_words() -> None:
         campaign.correct(number=1, value="no", reason="a slip")
         page = render_report(campaign, n=2, points=2)
         chart = plots.history(campaign, points=2).record
-    assert "measurement 1 now no: a slip" in page
+    assert "measurement 1 now no (row 0, column 0, was yes): a slip" in page
     assert "<dt>values</dt><dd>yes/no</dd>" in page
     assert "expected error now, of the probability of yes" in page
     assert "against measurements" not in page

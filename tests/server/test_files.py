@@ -202,3 +202,36 @@ def test_the_report_is_a_page_with_the_unit(cache: None) -> None:
         assert "% yield" in answer.text
         assert client.get(f"{path}/settings").json()["unit"] == "% yield"
         assert client.patch(f"{path}/settings", json={"unit": "x" * 201}).status_code == 422
+
+
+def test_limits_have_decimal_commas_in_the_german_form_and_are_read_back() -> None:
+    lines = [
+        {"row": "<0.5", "col": "x", "value": "<0.5"},
+        {"row": "b", "col": "x", "value": "0.5..0.75"},
+        {"row": "b", "col": "y", "value": ">1e-05"},
+    ]
+    with serving() as client:
+        path, other = (begin(client, name, rows=["<0.5", "b"], cols=["x", "y"]) for name in ("one", "other"))
+        client.post(f"{path}/tell", json={"lines": lines})
+        german = client.get(f"{path}/export?form=excel").content
+        texts = [line.split(";")[2:5] for line in german.decode("utf-8-sig").splitlines()[1:]]
+        assert texts == [["<0.5", "x", "<0,5"], ["b", "x", "0,5..0,75"], ["b", "y", ">1e-05"]]
+        csv_type = {"Content-Type": "text/csv"}
+        assert client.post(f"{other}/tell/csv", content=german, headers=csv_type).json()["told"] == 3
+        items = [client.get(f"{one}/measurements").json()["items"] for one in (path, other)]
+        assert [x["text"] for x in items[0]] == [x["text"] for x in items[1]]
+
+
+def test_a_workbook_may_be_sent_as_what_it_is() -> None:
+    from maxentry.server.routes.campaigns import WORKBOOK
+
+    with serving() as client:
+        path = begin(client, rows=["a", "b"], cols=["x", "y"])
+        client.post(f"{path}/tell", json={"lines": [{"row": "a", "col": "x", "value": 1.5}]})
+        book = client.get(f"{path}/export?form=xlsx")
+        assert book.headers["content-type"] == WORKBOOK
+        sent = client.post(f"{path}/tell/csv", content=book.content, headers={"Content-Type": WORKBOOK})
+        assert sent.json()["known"] == 1
+        assert client.post("/tables", content=book.content, headers={"Content-Type": WORKBOOK}).json()[
+            "names"
+        ]

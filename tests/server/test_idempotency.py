@@ -29,11 +29,37 @@ def count(client: httpx.Client, path: str) -> int:
     return client.get(f"{path}/measurements").json()["total"]
 
 
+def test_a_slip_is_noted_when_it_is_told_again_too() -> None:
+    rows = [f"r{i}" for i in range(6)]
+    with serving() as client:
+        path = begin(client, rows=rows, cols=["a", "b", "c", "d"])
+        values = [
+            {"row": r, "col": c, "value": 20 + 3 * i + j}
+            for i, r in enumerate(rows)
+            for j, c in enumerate("abcd")
+        ]
+        assert client.post(f"{path}/tell", json={"lines": values[1:]}).json()["notes"] == []
+        slip = {"lines": [{"row": "r0", "col": "a", "value": 2000}]}
+        first, second = (
+            client.post(f"{path}/tell", json=slip, headers={"Idempotency-Key": "s"}).json() for _ in range(2)
+        )
+        assert first == second
+        said = "Row 'r0', column 'a': 2000, but all other values lie between 21 and 38. Correct it if that is a slip."
+        assert first["notes"] == client.get(path).json()["notes"] == [said]
+        client.post(f"{path}/correct", json={"row": "r0", "col": "a", "value": 20})
+        assert client.get(path).json()["notes"] == []
+        values[0]["value"] = 2000
+        body = {"name": "slip", "rows": rows, "cols": ["a", "b", "c", "d"], "values": values}
+        assert client.post("/campaigns", json=body).json()["notes"] == [said]
+
+
 def test_the_same_key_tells_once_and_answers_the_same() -> None:
     with serving() as client:
         path = begin(client)
         first, second = (told(client, path, "plate 17", 1.0, 2.0) for _ in range(2))
-        assert first.json() == second.json() == {"told": 2, "failed": 0, "known": 0, "awaited": 0}
+        assert (
+            first.json() == second.json() == {"told": 2, "failed": 0, "known": 0, "awaited": 0, "notes": []}
+        )
         assert count(client, path) == 2
         assert client.get(path).json()["events"] == 2
 
@@ -91,9 +117,9 @@ def test_a_receipt_is_what_it_was() -> None:
             client.post(f"{path}/tell", json={"lines": lines}, headers={"Idempotency-Key": "k"}).json()
             for _ in range(2)
         ]
-        assert answers == [{"told": 1, "failed": 1, "known": 1, "awaited": 1}] * 2
+        assert answers == [{"told": 1, "failed": 1, "known": 1, "awaited": 1, "notes": []}] * 2
         bare = client.post(f"{path}/tell", json={"lines": lines}).json()
-        assert bare == {"told": 0, "failed": 0, "known": 3, "awaited": 1}
+        assert bare == {"told": 0, "failed": 0, "known": 3, "awaited": 1, "notes": []}
 
 
 def test_a_plate_with_a_key() -> None:
@@ -160,7 +186,7 @@ def test_many_at_once_with_one_key(lasting: str) -> None:
             thread.start()
         for thread in threads:
             thread.join(250)
-        assert answers.count({"told": 2, "failed": 0, "known": 0, "awaited": 0}) == 8
+        assert answers.count({"told": 2, "failed": 0, "known": 0, "awaited": 0, "notes": []}) == 8
         assert answers.count([1, 2]) == 8
         assert count(client, path) == 2
 

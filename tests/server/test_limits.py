@@ -76,7 +76,8 @@ def test_a_correction_to_a_limit(client: httpx.Client) -> None:
     assert client.post(f"{path}/correct", json=body).status_code == 200
     (line,) = client.get(f"{path}/measurements").json()["items"]
     assert (line["limits"], line["se"], line["corrected"]) == ([None, 4.0], 0.5, True)
-    assert client.get(f"{path}/history").json()["items"][-1]["what"] == "measurement 1 now <4"
+    what = client.get(f"{path}/history").json()["items"][-1]["what"]
+    assert what == "measurement 1 now <4 (row 0, column 0, was 5)"
 
 
 def test_a_file_of_limits_and_a_key(client: httpx.Client) -> None:
@@ -97,7 +98,7 @@ def test_a_file_is_answered_with_the_columns_that_were_not_used(client: httpx.Cl
     path = begin(client)
     csv = "row,col,value,Operator\n0,0,<0.5,N\n"
     answer = client.post(f"{path}/tell/csv", content=csv, headers={"Content-Type": "text/csv"})
-    counts = {"told": 1, "failed": 0, "known": 0, "awaited": 0}
+    counts = {"told": 1, "failed": 0, "known": 0, "awaited": 0, "notes": []}
     assert answer.json() == counts | {"unused": ["Operator"], "encoding": "utf-8"}
 
 
@@ -133,7 +134,12 @@ def test_every_page_of_the_history_has_the_words(client: httpx.Client) -> None:
     path = yes_no(client)
     client.post(f"{path}/correct", json={"number": 1, "value": "yes"})
     (line,) = client.get(f"{path}/history?after=2").json()["items"]
-    assert line["what"] == "measurement 1 now yes"
+    assert line["what"] == "measurement 1 now yes (row 0, column 0, was no)"
+    client.post(f"{path}/correct", json={"number": 1, "value": None})
+    client.post(f"{path}/correct", json={"number": 1, "value": "no"})
+    for after, was in ((2, "no"), (3, "yes"), (4, "struck out")):  # what was is on an earlier page
+        (line,) = client.get(f"{path}/history?after={after}&limit=1").json()["items"]
+        assert line["what"].endswith(f"(row 0, column 0, was {was})")
 
 
 def test_a_wide_export_in_json_has_limits_and_words(client: httpx.Client) -> None:
@@ -241,7 +247,8 @@ def test_trials_in_one_line(client: httpx.Client) -> None:
     path = begin(client, kind="yes/no")
     line = {"row": 0, "col": 0, "successes": 2, "trials": 3}
     body = {"lines": [line, {"row": 1, "col": 1, "value": "no"}]}
-    assert client.post(f"{path}/tell", json=body).json() == {"told": 4, "failed": 0, "known": 0, "awaited": 0}
+    counts = {"told": 4, "failed": 0, "known": 0, "awaited": 0, "notes": []}
+    assert client.post(f"{path}/tell", json=body).json() == counts
     assert client.post(f"{path}/tell", json=body).json()["known"] == 4
     items = client.get(f"{path}/measurements").json()["items"]
     assert [item["value"] for item in items] == [1.0, 1.0, 0.0, 0.0]
@@ -256,7 +263,7 @@ def test_trials_in_one_line(client: httpx.Client) -> None:
     for _ in range(2):  # the same request again
         headers = {"Idempotency-Key": "k", "Content-Type": "text/csv"}
         answer = client.post(f"{path}/tell/csv", content=csv, headers=headers)
-        counts = {"told": 2, "failed": 0, "known": 0, "awaited": 0}
+        counts = {"told": 2, "failed": 0, "known": 0, "awaited": 0, "notes": []}
         assert answer.json() == counts | {"unused": [], "encoding": "utf-8"}
 
 

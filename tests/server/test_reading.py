@@ -295,7 +295,7 @@ def test_a_value_that_is_still_awaited(client: httpx.Client, value: str) -> None
     client.post(f"{path}/ask", json={"n": 2})
     body = f'{{"lines": [{{"id": 1, "value": {value}}}, {{"id": 2, "value": 0.5}}]}}'
     answer = client.post(f"{path}/tell", content=body, headers={"Content-Type": "application/json"})
-    assert answer.json() == {"told": 1, "failed": 0, "known": 0, "awaited": 1}
+    assert answer.json() == {"told": 1, "failed": 0, "known": 0, "awaited": 1, "notes": []}
     assert client.get(f"{path}/asked?status=pending").json()["items"][0]["id"] == 1
 
 

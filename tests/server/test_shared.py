@@ -65,7 +65,9 @@ def test_a_key_is_known_to_both(both: tuple[httpx.Client, httpx.Client]) -> None
     body = {"lines": [{"row": 0, "col": 0, "value": 1.0}], "again": True}
     for k in range(5):  # at the same moment, several times: the lock decides
         answers = at_once(*(told(c, path, body, f"tell {k}") for c in both * 2))
-        assert [a.json() for a in answers] == [{"told": 1, "failed": 0, "known": 0, "awaited": 0}] * 4
+        assert [a.json() for a in answers] == [
+            {"told": 1, "failed": 0, "known": 0, "awaited": 0, "notes": []}
+        ] * 4
         assert one.get(f"{path}/measurements").json()["total"] == k + 1
     asked = at_once(
         *(lambda c=c: c.post(f"{path}/ask?wait=60", json={"n": 2}, headers=headers) for c in both)

@@ -208,8 +208,11 @@ class Campaign:
             campaign = cls(opened, key, owned=owned, cache=cache, clock=clock, policy=policy, frame=frame)
             if told and not is_new:
                 campaign.tell_lines(told, False, who)
-            if is_new and (doubts := views.doubt_labels(campaign.state)):
-                warn(doubts, stacklevel=2)
+            if is_new:
+                for doubt in filter(
+                    None, (views.doubt_labels(campaign.state), *tell.doubt_values(campaign.state))
+                ):
+                    warn(doubt, stacklevel=2)
             return campaign
 
     @classmethod
@@ -323,7 +326,7 @@ class Campaign:
 
     def history(self, *, frame: FrameKind | None = None) -> Any:
         """Return the history, one line per event: event, at, who, kind, what."""
-        told = views.history(self._storage.events(self._key), self.settings.words)
+        told = views.history(self._storage.events(self._key), self.state)
         return views.as_frame(told, self._kind(frame))
 
     def export(self, *, wide: bool = False, everything: bool = False, frame: FrameKind | None = None) -> Any:
@@ -431,7 +434,8 @@ class Campaign:
         or both (then they must agree); and value, or low and high (of yes and no: successes and trials, each trial one
         measurement); and se (also for a table: se= names the column; an empty one: none is known). An empty value
         (None, NaN) is still awaited. "failed" in the column value or status, or a yes in the column failed, records a
-        failure, as `fail` does. Either all lines are recorded or none. A warning names unused columns.
+        failure, as `fail` does. Either all lines are recorded or none. A warning names unused columns, and values that
+        lie so far from all others that they must be slips.
 
         A line with an id is about that id; ids that have expired, failed or been withdrawn are accepted. A line without
         an id is about its entry, which need not have been asked for. Telling the same value again changes nothing. A
@@ -443,7 +447,11 @@ class Campaign:
         withdrawn, unless the campaign asks for replicates (the setting `again`).
         """
         beside = {"low": low, "high": high, "se": se, "words": self.settings.words}
-        return self.tell_lines(read_lines(ids, values, row=row, col=col, value=value, **beside), again, who)
+        lines = read_lines(ids, values, row=row, col=col, value=value, **beside)
+        receipt = self.tell_lines(lines, again, who)
+        for doubt in tell.doubt_values(self._latest, lines):
+            warn(doubt, stacklevel=2)
+        return receipt
 
     def correct(
         self,

@@ -14,6 +14,7 @@ from maxentry.frames import is_sequence, to_list
 from maxentry.labels import label_columns
 from maxentry.readings import Reading, parse_line
 from maxentry.tables import DecimalComma, Table
+from maxentry.tables.doubts import warn_of_copies
 from maxentry.tables.layout import find_long
 from maxentry.wording import as_text, show
 
@@ -144,6 +145,10 @@ def lines_from_table(
         raise DataError(f"expected columns id (or row and col) and value (or low, high), got {names}.")
     if unused := find_unused(table, se, words):
         warn(frames.name_unused(unused, table.source), stacklevel=4)
+    if (
+        flags and words is None and not isinstance(data, Mapping)
+    ):  # in what a campaign begins with all lines count
+        warn_of_copies(table, [place for name, place in places.items() if name in ("row", "col", "value")])
     cells_of = ({name: x[k] for name, x in columns.items()} for k in range(table.n))
     return _read_all(table, enumerate(cells_of), words, flags)
 

@@ -22,12 +22,12 @@ from maxentry.campaign.ledger.tables import FAILED, REMOVED, RETRY, Ask, Finder,
 from maxentry.campaign.lines import Line
 from maxentry.campaign.setting_values import read_more_features, read_new_costs
 from maxentry.campaign.state import State
-from maxentry.errors import CampaignError, DataError, MaxentryError, ParameterError, is_whole
+from maxentry.errors import CampaignError, DataError, LabelError, MaxentryError, ParameterError, is_whole
 from maxentry.frames import is_sequence, to_list
-from maxentry.labels import check_labels, place
+from maxentry.labels import Axis, check_labels, label_text, place
 from maxentry.readings import Reading
 from maxentry.tables.doubts import doubt_labels
-from maxentry.transform import is_beyond
+from maxentry.transform import is_beyond, note_slips
 from maxentry.wording import as_text, sentence, show
 
 Outcome = tuple[Sequence[Event], None]
@@ -266,8 +266,8 @@ class _Judge:
         if line.id is not None:
             check_id(self.state, line.id)
             entry = self.state.asked.entry(line.id)
-            row = entry[0] if line.row is None else self.rows.find(line.row)
-            col = entry[1] if line.col is None else self.cols.find(line.col)
+            row = entry[0] if line.row is None else _find_label(self.rows, line.row)
+            col = entry[1] if line.col is None else _find_label(self.cols, line.col)
             if (row, col) != entry:
                 asked = self.name(entry)
                 got = f"row {show(line.row)}, column {show(line.col)}"
@@ -275,7 +275,7 @@ class _Judge:
             return row, col
         if line.row is None or line.col is None:
             raise DataError(f"expected an id, or a row and a column, in {line.where}, got neither.")
-        return self.rows.find(line.row), self.cols.find(line.col)
+        return _find_label(self.rows, line.row), _find_label(self.cols, line.col)
 
     def answered(self, line: Line, entry: Entry) -> int | None:
         """Return the id that a line answers: its own, or the first pending of its entry, or the last expired one."""
@@ -338,8 +338,9 @@ class _Judge:
             if entry in self.fresh or (id is None and self.values(None, entry)[0]):
                 raise _has_value(self.name(entry))
         if id is None:
-            got = f"{self.name(entry)}, which was not ({line.where}). Leave it out."
-            raise DataError(f"expected a failure of an entry that was asked for, got {got}")
+            got = f"{self.name(entry)}, which was not ({line.where}). Leave its value empty."
+            hint = "If it cannot be measured, take it out of the mask, so that it is not asked for (set --mask FILE)."
+            raise DataError(f"expected a failure of an entry that was asked for, got {got}", hint=hint)
         status = self.state.asked[id].status
         if status == "told" or id in self.fresh:
             raise _has_value(f"id {id}", id)
@@ -390,6 +391,16 @@ class _Judge:
         return CampaignError(message, code=code, hint=hint, id=line.id, value=line.value)
 
 
+def _find_label(axis: Axis, label: Any) -> int:
+    """Return the position of a row or column; refuse a new one with how it is added."""
+    try:
+        return axis.find(label)
+    except LabelError as error:
+        side = "rows" if axis.name == "row" else "cols"
+        hint = "" if "did you mean" in error.message else f"To add it: add_{side} (maxentry add-{side})."
+        raise LabelError(error.message, code=error.code, hint=hint, **error.fields) from None
+
+
 def judge_lines(
     lines: Sequence[Line], state: State, again: bool, now: dt.datetime
 ) -> tuple[list[Event], Receipt]:
@@ -423,6 +434,27 @@ def _told_event(told: Sequence[tuple[int | None, int, int, float | Reading]]) ->
     numbers = tuple(reading.statement.value for reading in readings)
     ends = {} if low == high else {"low": low, "high": high}
     return Told(ids, rows, cols, numbers, **ends, se=se if any(se) else None)
+
+
+def doubt_values(state: State, lines: Sequence[Line] | None = None) -> list[str]:
+    """Name values that must be slips, of these lines or of all: a lost decimal point, say. Mostly none."""
+    likelihood = state.settings.likelihood
+    if likelihood.discrete or likelihood.noise == "student" or state.settings.transform != "none":
+        return []
+    plain = np.flatnonzero(state.ends[0] == state.ends[1])
+    rows, cols = (side[plain] for side in state.told)
+    notes = note_slips(
+        state.values[plain], rows, cols,
+        lambda k: place(state.row_axis, int(rows[k]), state.col_axis, int(cols[k])),
+    )  # fmt: skip
+    if lines is not None and notes:
+        ids = {line.id for line in lines} - {None}
+        entries = {(label_text(line.row), label_text(line.col)) for line in lines}
+        labels = [[*map(label_text, side)] for side in (state.row_labels, state.col_labels)]
+        found = zip([*notes], state.standing.select(plain[[*notes]]), strict=True)
+        told = (k for k, m in found if m.id in ids or (labels[0][m.row], labels[1][m.col]) in entries)
+        notes = {k: notes[k] for k in told}
+    return [sentence(note) for note in notes.values()]
 
 
 def check_id(state: State, id: int) -> None:

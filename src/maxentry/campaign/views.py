@@ -6,7 +6,7 @@ import datetime as dt
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ from maxentry.campaign import events
 from maxentry.campaign.events import Event, Record
 from maxentry.campaign.ledger.tables import Ask, Measurement
 from maxentry.campaign.state import State
+from maxentry.campaign.tell import doubt_values
 from maxentry.cells import Statement, Words
 from maxentry.errors import ParameterError, is_choice
 from maxentry.labels import show
@@ -238,10 +239,33 @@ def wide_matrix(state: State) -> Any:
     return matrix
 
 
-def history(records: Sequence[Record], words: Words | None) -> Columns:
-    """Return the events as columns, one line per event; words: those that stand for the values."""
-    lines = [(r.number, r.at, r.who, r.event.kind, describe(r.event, words)) for r in records]
+def history(records: Sequence[Record], state: State) -> Columns:
+    """Return the events as columns, one line per event. Of corrections all earlier ones are needed to say what was."""
+    lines, said = [], dict[int, str]()
+    for number, at, who, event, _ in records:
+        what = describe(event, state.settings.words)
+        if isinstance(event, events.Corrected):
+            what, said[event.number] = _describe_correction(event, state, said.get(event.number))
+        lines.append((number, at, who, event.kind, what))
     return {name: [line[k] for line in lines] for k, name in enumerate(HISTORY_COLUMNS)}
+
+
+def _describe_correction(event: events.Corrected, state: State, before: str | None) -> tuple[str, str]:
+    """Say what a correction changed, of which entry, and what the measurement says now.
+
+    before: what an earlier correction made of it, if there was one.
+    """
+    m, words, now = state.measurements[event.number - 1], state.settings.words, "struck out"
+    if event.low is not None and event.high is not None:
+        now = str(Statement(event.low, event.high))
+    elif event.value is not None:
+        now = words.show(event.value) if words else f"{event.value:g}"
+    if before is None and m.before:
+        before = show_said(m.before[0], words)
+    entry = f"row {show(state.label_at('row', m.row))}, column {show(state.label_at('col', m.col))}"
+    put = now if event.value is None else f"now {now}"
+    was = "" if before is None else f", was {before}"
+    return _with_reason(f"measurement {event.number} {put} ({entry}{was})", event.reason), now
 
 
 # Reasons that are stored in words which are no longer true when somebody reads them, and what is said instead.
@@ -264,14 +288,6 @@ def describe(event: Event, words: Words | None = None) -> str:
             known = [id for id in event.ids if id is not None]
             free = len(event.ids) - len(known)
             return ", ".join(filter(None, (_ids(known), f"imported {count(free, 'value')}" if free else "")))
-        case events.Corrected(number, value, reason, low, high):
-            now = ""
-            if low is not None and high is not None:
-                now = str(Statement(low, high))
-            elif value is not None:
-                now = words.show(value) if words else f"{value:g}"
-            put = "struck out" if value is None else f"now {now}"
-            return _with_reason(f"measurement {number} {put}", reason)
         case events.Failed(ids, reasons):
             return _with_reason(_ids(ids), "; ".join(dict.fromkeys(filter(None, reasons))))
         case events.Withdrawn(ids, reason):
@@ -341,6 +357,7 @@ class Status:
     row_features: dict[str, Any] | None = None  # n, how many, and names, of the first of them
     col_features: dict[str, Any] | None = None
     error_of: str = "measurement"  # what the expected error is of: measurement, entry, probability or grade
+    notes: list[str] = field(default_factory=list)  # values that must be slips: a lost decimal point, say
 
     @classmethod
     def from_state(cls, state: State, now: dt.datetime) -> Status:
@@ -356,6 +373,7 @@ class Status:
             None if settings.limits is None else [x if math.isfinite(x) else None for x in settings.limits],
             int((state.ends[0] < state.ends[1]).sum()), settings.goal, settings.enough, _name_weights(settings),
             _name_features(settings.row_features), _name_features(settings.col_features), error_of(state),
+            doubt_values(state),
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -376,6 +394,7 @@ class Status:
             *([f"  {kind}"] if (kind := describe_kind(self.to_dict())) else []),
             *([f"  goal: {goal}"] if (goal := describe_goal(self.to_dict())) else []),
             *([f"  features {known}"] if (known := describe_features(self.to_dict())) else []),
+            *(f"  {note}" for note in self.notes),
             f"  spent {spent}, {self.acquisition}, rank {self.rank}, transform {self.transform}",
             f"  {events} from {_minute(self.created_at)} to {_minute(self.changed_at)}",
         ]

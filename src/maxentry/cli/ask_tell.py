@@ -17,7 +17,7 @@ from maxentry.wording import count
 
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign
-    from maxentry.cells import Statement, Words
+    from maxentry.cells import Words
 
 
 PANEL = "The lab loop"
@@ -254,7 +254,9 @@ def fail(
         raise typer.BadParameter("expected at least one id, got none.")
     with open_campaign(storage, name) as campaign:
         campaign.fail(ids, reason, retry=retry, who=who)
-        _report_ids(campaign.name, "failed", ids, as_json)
+        they = "it" if len({*ids}) == 1 else "they"
+        then = f"{they} may be asked for again" if retry else f"{they} will not be asked for again (--retry)"
+        _report_ids(campaign.name, "failed", ids, as_json, f"; {then}")
 
 
 @commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, withdrawn (ids).")
@@ -325,16 +327,13 @@ def correct(
         if new is None and not strike:
             raise typer.BadParameter(how)
         to = None if new is None else new.low if new.is_value else str(new)
+        before = campaign.state.version
         campaign.correct(id, to, row=row, col=col, number=number, se=se, reason=reason, who=who)
-    output.report(
-        {"campaign": campaign.name, "value": to},
-        "Struck out." if new is None else f"Corrected: now {str(value).strip()}.",
-        as_json,
-    )
-
-
-def _short(statement: Statement) -> str:
-    return f"{statement.low:g}" if statement.is_value else str(statement)
+        history = campaign.history(frame="columns")
+    news = zip(*(history[name][before:] for name in ("kind", "what")), strict=True)
+    what = next((what for kind, what in news if kind == "corrected"), None)
+    text = "Nothing changed: that is what it says." if what is None else f"Corrected: {what}."
+    output.report({"campaign": campaign.name, "value": to}, text, as_json)
 
 
 def _parse_id(word: str) -> int:
@@ -343,6 +342,6 @@ def _parse_id(word: str) -> int:
     return int(word)
 
 
-def _report_ids(campaign: str, what: str, ids: list[int], as_json: bool) -> None:
+def _report_ids(campaign: str, what: str, ids: list[int], as_json: bool, then: str = "") -> None:
     document = {"campaign": campaign, what: ids}
-    output.report(document, f"{count(len(ids), 'entry', 'entries')} {what}.", as_json)
+    output.report(document, f"{count(len(ids), 'entry', 'entries')} {what}{then}.", as_json)

@@ -324,7 +324,8 @@ def list_campaigns(as_json: options.Json = False, storage: options.Storage = opt
     "advice, outlook (null or error_now, error_with_pending, error_after, entries, cost, error_at_start, "
     "gain_per_cost_so_far, entries_left, gain_per_cost), past (batches with measurements, entries, "
     "error_before, error_promised, error_after), goal, enough, weights, row_features, col_features (null or n, names), "
-    "error_of (measurement, entry, probability or grade) and at_stake (null or now, after, changes, choices).",
+    "error_of (measurement, entry, probability or grade), notes (on values that must be slips) and at_stake (null or "
+    "now, after, changes, choices).",
 )
 def status(
     n: Annotated[
@@ -377,6 +378,7 @@ def describe_status(status: dict[str, Any], unit: str | None = None) -> list[tup
         *([("goal", goal)] if (goal := describe_goal(status)) else []),
         *([("features", known)] if (known := describe_features(status)) else []),
         ("told", told + (f", and {again} again" if again else "")),
+        *(("look at", note) for note in status["notes"]),
         ("pending", ", ".join([str(status["pending"]), *lost])),
         ("left to ask", str(status["available"])),
         ("spent", spent),

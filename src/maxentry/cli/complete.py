@@ -324,7 +324,7 @@ def complete(
         settings["kind"] = matrices.take_for_yes_no(data)
     inputs.read_all_features(settings, matrix.row_labels, matrix.col_labels, categories)
     observations = Observations.from_triples(**matrix.triples())
-    matrices.warn_of_doubts(matrix)
+    matrices.warn_of_doubts(matrix, observations, settings)
     wanted = None if entries is None else inputs.read_entries(entries, matrix.row_labels, matrix.col_labels)
     if check:
         plain = observations.low is None and settings["kind"] == "numbers" and settings.get("limits") is None

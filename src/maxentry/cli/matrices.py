@@ -6,10 +6,10 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maxentry import frames, tables
 from maxentry.cells import (
@@ -28,8 +28,12 @@ from maxentry.errors import DataError
 from maxentry.labels import label_text
 from maxentry.readings import Reading, parse_line
 from maxentry.tables import Format, Table
-from maxentry.tables.doubts import doubt_table
+from maxentry.tables.doubts import doubt_table, warn_of_copies
 from maxentry.tables.layout import MOST_WORDS, are_times, find_long, is_word, is_yes_no, suggest_names
+from maxentry.transform import warn_of_slips
+
+if TYPE_CHECKING:
+    from maxentry.observations import Observations
 
 NO_NAMES = (
     " Its first line was taken for the names of columns, but has numbers: put a line of names before it."
@@ -144,11 +148,13 @@ def read_matrix(
     return parse_matrix(read_table(path, sheet=sheet, sheets=sheets), names, se, words)
 
 
-def warn_of_doubts(matrix: Matrix) -> None:
-    """Name labels that may not be meant."""
+def warn_of_doubts(matrix: Matrix, observations: Observations, settings: Mapping[str, Any]) -> None:
+    """Name labels that may not be meant, and values that must be slips."""
     measured = {*matrix.rows}, {*matrix.cols}
     if noted := doubt_table(matrix.row_labels, matrix.col_labels, measured):
         warn(noted)
+    with show_warnings():
+        warn_of_slips(observations, *(settings[name] for name in ("kind", "noise", "transform")))
 
 
 def take_for_yes_no(path: str | None) -> str:
@@ -211,26 +217,12 @@ def _parse_long(table: Table, names: tuple[str, ...] | None, se: str | None, wor
     refused.check()
     matrix = replace(matrix, flags=flags)
     if words is None:
-        _say_copies(table, at.values())
+        warn_of_copies(table, at.values(), warn)
     unused = frames.find_unused(table.names, at.values())
     if unused:
         called = ", ".join(titles.get(role, role) for role in ("row", "col", "value"))
         warn(frames.name_unused(unused, table.source, called))
     return matrix
-
-
-def _say_copies(table: Table, used: Iterable[int]) -> None:
-    """Say that lines are the same in every cell: values of other measurements are rarely so."""
-    first: dict[tuple[Any, ...], int] = {}
-    copies = [k for k, line in enumerate(zip(*table.columns, strict=True)) if first.setdefault(line, k) != k]
-    copies = [k for k in copies if all(table.columns[j][k] is not None for j in used)]
-    if copies:
-        n, same = len(copies), table.where(copies[0]).removeprefix(f"{table.source}, ")
-        lines = f"{same} is" if n == 1 else f"{n} lines ({same} the first) are"
-        warn(
-            f"{table.source}: {lines} the same as an earlier line in every cell, and counted as measured again. "
-            "Delete copies."
-        )
 
 
 def _long_columns(

@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
+from warnings import warn
 
 from maxentry import cells, frames
 from maxentry.acquisition.problem import Costs, Limits
@@ -271,7 +272,10 @@ class RemoteCampaign:
         given = {"row": row, "col": col, "value": value, "low": low, "high": high, "se": se}
         told = read_lines(ids, values, **given, words=self._words)
         body = {"lines": [_line(line) for line in told], "again": again, "who": user_name(who)}
-        return Receipt(**self._session.send("POST", self._at("/tell"), body))
+        receipt = self._session.send("POST", self._at("/tell"), body)
+        for note in receipt.pop("notes", []):
+            warn(note, stacklevel=2)
+        return Receipt(**receipt)
 
     @cached_property
     def _words(self) -> cells.Words | None:

@@ -45,8 +45,8 @@ from maxentry.posterior.schedule import (
 )
 from maxentry.posterior.streaming import Watched
 from maxentry.progress import track
-from maxentry.tables.doubts import warn_of_labels
-from maxentry.transform import NONE, Scaling, Transform, warn_of_beyond
+from maxentry.tables.doubts import warn_of_labels, warn_of_lines
+from maxentry.transform import NONE, Scaling, Transform, warn_of_beyond, warn_of_slips
 from maxentry.wording import show
 
 FEW = 0.03  # share of new observations up to which chains hardly have to move
@@ -145,6 +145,9 @@ def complete(
     )  # fmt: skip
     if observations is not data:
         warn_of_labels(observations)
+        warn_of_slips(observations, kind, noise, transform)
+        if kind == "numbers":
+            warn_of_lines(data, observations)
     transform = Transform.parse(transform)
     _check_types(effects, priors, start, seed, threads, dtype, scale)
     _check_effort(effort, sampling)

@@ -65,9 +65,7 @@ class StatusResponse(_response(Status, id=str)):  # type: ignore[misc]
 
 
 class CreatedResponse(StatusResponse):
-    """The status of a new campaign, and what there is to say of its features."""
-
-    notes: list[str] = Field([], description="What is missing or left out of the features that were given.")
+    """The status of a new campaign; notes also say what is missing or left out of its features."""
 
 
 class LabelsResponse(ResponseBody):
@@ -154,7 +152,9 @@ class EventPage(Page[EventLine]):
 
 
 class ReceiptResponse(_response(Receipt)):  # type: ignore[misc]
-    """How many lines were recorded, failed, known before, and still awaited."""
+    """How many lines were recorded, failed, known before, and still awaited; and values that must be slips."""
+
+    notes: list[str] = Field([], description="On values so far from all others that they must be slips.")
 
 
 class FileReceiptResponse(ReceiptResponse):

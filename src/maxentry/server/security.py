@@ -30,6 +30,7 @@ BODY_TYPES = (
     "application/json",
     "text/csv",
     "application/octet-stream",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 )  # a form of another site can send none
 
 SECURITY_HEADERS = {

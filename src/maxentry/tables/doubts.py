@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Hashable, Sequence
-from typing import Any, TypeGuard
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard
 from warnings import warn
 
+from maxentry import frames
+from maxentry.tables.read import read
 from maxentry.wording import sentence, show
+
+if TYPE_CHECKING:
+    from maxentry.tables.table import Table
 
 # What people call lines that are computed from the others, in English and German
 _TOTALS = {
@@ -67,6 +72,7 @@ _SMILES = re.compile(r"(Br|Cl|[BCFHINOPScnops\d()\[\]=#@+/\\.-])+")  # in which 
 MOST_LETTERS = 60  # of a label that is looked at
 MOST_LABELS = 5_000  # that are looked at
 MOST_NAMED = 3
+MOST_LINES = 1_000_000  # in which copies are looked for
 
 
 def is_total(label: Hashable) -> bool:
@@ -195,3 +201,27 @@ def warn_of_labels(observations: Any) -> None:
     )
     if noted := doubt_table(labels[0], labels[1], (rows, cols), f"{LEAVE_OUT} or the frame."):
         warn(noted, stacklevel=3)
+
+
+def warn_of_copies(table: Table, used: Iterable[int], say: Callable[[str], None] | None = None) -> None:
+    """Say that lines are the same in every cell: values of other measurements are rarely so.
+
+    used: the columns that are read, in which no cell of a line is empty. say: how, by default a warning.
+    """
+    first: dict[str, int] = {}
+    lines = zip(*table.columns, strict=True) if table.n <= MOST_LINES else ()
+    same = [k for k, line in enumerate(lines) if first.setdefault(repr(line), k) != k]
+    places = [*used]
+    if copies := [k for k in same if all(table.columns[j][k] is not None for j in places)]:
+        n, where = len(copies), table.where(copies[0]).removeprefix(f"{table.source}, ")
+        text = f"{where} is" if n == 1 else f"{n} lines ({where} the first) are"
+        text += " the same as an earlier line in every cell, and counted as measured again. Delete copies."
+        text = f"{table.source}: {text}" if table.source else sentence(text)
+        warn(text, stacklevel=4) if say is None else say(text)
+
+
+def warn_of_lines(data: Any, observations: Any) -> None:
+    """Warn of lines of a long frame that are copies."""
+    if MOST_LINES >= observations.n > observations.observed.nnz and frames.frame_library(data) is not None:
+        table = read(data)
+        warn_of_copies(table, range(len(table.columns)))

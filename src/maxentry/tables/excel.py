@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from collections.abc import Sequence
 from contextlib import closing, suppress
@@ -64,12 +65,16 @@ def _check_part(stream: Any, source: str) -> None:
     parser.ParseFile(stream)
 
 
+Line = tuple[int, dict[int, Any]]  # its number, and cells by column, counted from 1
+
+
 class SheetLines(NamedTuple):
-    """The lines of a sheet that are not empty: their numbers, and cells by column, counted from 1."""
+    """The lines of a sheet that are not empty."""
 
     name: str
     names: list[str]  # of all sheets
-    lines: list[tuple[int, dict[int, Any]]]
+    lines: list[Line]
+    percent: str  # the first cell that shows a number as percent, like B2; empty where there is none
 
 
 def read_sheet(content: bytes, source: str, sheet: str | None) -> SheetLines:
@@ -81,10 +86,11 @@ def read_sheet(content: bytes, source: str, sheet: str | None) -> SheetLines:
         raise DataError(
             f"{source}: expected a sheet{f' named {show(sheet)}' if sheet else ''}, got {listed}."
         )
-    name, lines = names[0], []
+    name, percent, lines = names[0], "", list[Line]()
     try:
         for name in names if sheet is None else [sheet]:
-            if lines := _sheet_lines(book[name], source):
+            lines, percent = _sheet_lines(book[name], source)
+            if lines:
                 break
     except DataError:
         raise
@@ -97,7 +103,7 @@ def read_sheet(content: bytes, source: str, sheet: str | None) -> SheetLines:
     width = len({place for _, line in lines for place in line})
     if (got := len(lines) * width) > MOST_CELLS:
         raise DataError(f"{source}: expected a sheet of at most {MOST_CELLS} cells, got {got}.")
-    return SheetLines(name, names, lines)
+    return SheetLines(name, names, lines, percent)
 
 
 def sheet_names(content: bytes, source: str = "the file") -> list[str]:
@@ -108,15 +114,18 @@ def sheet_names(content: bytes, source: str = "the file") -> list[str]:
         return [page.title for page in book.worksheets]
 
 
-def _sheet_lines(page: Any, source: str) -> list[tuple[int, dict[int, Any]]]:
+def _sheet_lines(page: Any, source: str) -> tuple[list[Line], str]:
     """The lines of a sheet that are not empty, with their numbers: cells by column, counted from 1.
 
-    Only cells that are there are looked at, whatever size the sheet says it has.
+    Only cells that are there are looked at, whatever size the sheet says it has. Numbers that are shown as percent are
+    read as shown, and the first such cell is returned as well.
     """
     from openpyxl.utils import get_column_letter
     from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
 
-    book, lines, count = page.parent, [], 0
+    book, count = page.parent, 0
+    lines: list[Line] = []
+    percent, first = _percent_styles(book), ""
     formats = {"date_formats": book._date_formats, "timedelta_formats": book._timedelta_formats}
 
     def read_cell(element: Any) -> dict[str, Any]:
@@ -139,13 +148,37 @@ def _sheet_lines(page: Any, source: str) -> list[tuple[int, dict[int, Any]]]:
                 most = f"{MOST_LINES} lines, {MOST_COLUMNS} columns and {MOST_CELLS} cells"
                 got = f"line {number:.6g} with {width} columns, cell {count}"
                 raise DataError(f"{source}: expected a sheet of at most {most}, got {got}.")
-            values = {cell["column"]: _sheet_cell(cell["value"]) for cell in cells}
+            as_shown = [
+                bool(lines) and _is_percent(cell, percent) for cell in cells
+            ]  # the first line has names
+            if not first and any(as_shown):
+                first = f"{get_column_letter(cells[as_shown.index(True)]['column'])}{number}"
+            values = {
+                cell["column"]: _sheet_cell(cell["value"], x) for cell, x in zip(cells, as_shown, strict=True)
+            }
             if line := {place: value for place, value in values.items() if value is not None}:
                 lines.append((number, line))
-    return lines
+    return lines, first
 
 
-def _sheet_cell(cell: Any) -> Any:
+def _percent_styles(book: Any) -> set[int]:
+    """The styles of a workbook that show a number as percent: 0.45 as 45%."""
+    from openpyxl.styles.numbers import BUILTIN_FORMATS
+
+    known = dict(BUILTIN_FORMATS) | dict(enumerate(book._number_formats, 164))
+    plain = {
+        k: re.sub(r'"[^"]*"|\\.', "", form) for k, form in known.items()
+    }  # without text that is only shown
+    return {k for k, style in enumerate(book._cell_styles) if "%" in plain.get(style.numFmtId, "")}
+
+
+def _is_percent(cell: dict[str, Any], styles: set[int]) -> bool:
+    return cell["style_id"] in styles and type(cell["value"]) in (int, float)
+
+
+def _sheet_cell(cell: Any, percent: bool) -> Any:
+    if percent:
+        return float(f"{100 * cell:.12g}")
     return None if isinstance(cell, str) and not cell.strip() else cell
 
 

@@ -242,7 +242,7 @@ def _fit_width(line: list[str], width: int, where: str) -> list[str | None]:
 def _from_xlsx(content: bytes, source: str, sheet: str | None) -> Table:
     """Read a sheet: the first line that is not empty has the names; empty lines and columns are left out."""
     source = source or "the workbook"
-    name, names, lines = excel.read_sheet(content, source, sheet)
+    name, names, lines, percent = excel.read_sheet(content, source, sheet)
     used = sorted({place for _, line in lines for place in line})
     title = _find_title([[line.get(place) for place in used] for _, line in lines[:LOOK_AT]])
     lines = lines[_leave_out(title, source) :]
@@ -251,6 +251,9 @@ def _from_xlsx(content: bytes, source: str, sheet: str | None) -> Table:
     titles = [cell_text(column[0]).strip() for column in columns]
     where = f"{source}, sheet {name!r}" if len(names) > 1 else source
     cells, numbers = [column[1:] for column in columns], [number for number, _ in lines[1:]]
+    if percent:
+        said = "numbers in percent are read as Excel shows them: 45% is 45"
+        warnings.warn(f"{where}, {percent}: {said}. Format cells as numbers for 0.45.", stacklevel=4)
     return Table(
         titles, cells, where, numbers, "unambiguous", tuple(x for x in names if x != name), " ".join(title)
     )

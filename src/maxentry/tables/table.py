@@ -144,11 +144,28 @@ def _write_to(stream: BinaryIO, table: Table, form: Format) -> None:
     try:
         text.write("\ufeff" if german else "")
         writer.writerow([escape(name) for name in table.names])
-        for line in zip(*table.columns, strict=True):
+        columns = _use_commas(table) if german else table.columns
+        for line in zip(*columns, strict=True):
             writer.writerow([_csv_text(cell, "," if german else ".") for cell in line])
         text.flush()
     finally:
         text.detach()  # the stream stays open
+
+
+_LIMIT = re.compile(r"[<>]-?\d[\d.e+-]*|-?\d[\d.e+-]*\.\.-?\d[\d.e+-]*")
+
+
+def _use_commas(table: Table) -> list[list[Any]]:
+    """The columns with decimal commas in limits and ranges, which are text; labels stay as they are."""
+    labels = [j == 0 or name in ("row", "col") for j, name in enumerate(table.names)]
+    return [
+        column if is_label else [_with_comma(x) if isinstance(x, str) else x for x in column]
+        for is_label, column in zip(labels, table.columns, strict=True)
+    ]
+
+
+def _with_comma(text: str) -> str:
+    return "..".join(x.replace(".", ",") for x in text.split("..")) if _LIMIT.fullmatch(text) else text
 
 
 def round_numbers(column: Iterable[Any], figures: int = 6) -> list[Any]:

@@ -13,7 +13,7 @@ from maxentry import frames, tables
 from maxentry.campaign import views
 from maxentry.campaign.events import Failed, Told
 from maxentry.campaign.lines import Line, find_unused, read_lines
-from maxentry.campaign.tell import Receipt
+from maxentry.campaign.tell import Receipt, doubt_values
 from maxentry.cells import Statement, flag_text
 from maxentry.errors import DataError
 from maxentry.progress import Watch
@@ -29,6 +29,7 @@ from maxentry.server.routes.dependencies import (
     ServiceDep,
     Wait,
     apply_change,
+    state_after,
 )
 from maxentry.server.schemas import to_records
 from maxentry.server.service import OpenCampaign, Service
@@ -174,15 +175,16 @@ def _tell(
     content = [line.content for line in lines]
     claim = Claim.from_request(key, ["tell", content, again])
     span = idempotency.find(service.storage, here.campaign.key, claim)
-    if span is not None:
-        return schemas.ReceiptResponse(**_past_receipt(here, lines, span)._asdict())
     try:
+        if span is not None:
+            raise Repeated(span)
         receipt = idempotency.with_claim(here.campaign, claim).tell_lines(
             lines, again, who or requests.ANONYMOUS
         )
+        state = here.campaign.state
     except Repeated as repeated:
-        receipt = _past_receipt(here, lines, repeated.span)
-    return schemas.ReceiptResponse(**receipt._asdict())
+        receipt, state = _past_receipt(here, lines, repeated.span), state_after(here, repeated.span.after)
+    return schemas.ReceiptResponse(**receipt._asdict(), notes=doubt_values(state, lines))
 
 
 def _past_receipt(here: OpenCampaign, lines: list[Line], span: EventSpan) -> Receipt:

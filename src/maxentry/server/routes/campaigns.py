@@ -16,7 +16,7 @@ from pydantic_core import to_json
 from maxentry import tables
 from maxentry.campaign import views
 from maxentry.campaign.campaign import Campaign
-from maxentry.campaign.events import Record, write
+from maxentry.campaign.events import Corrected, Record, write
 from maxentry.campaign.ledger.tables import Measurement
 from maxentry.campaign.setting_values import look_at_features, read_labels
 from maxentry.campaign.state import State, replay
@@ -35,6 +35,7 @@ from maxentry.server.routes.dependencies import (
     ServiceDep,
     StateDep,
     apply_change,
+    state_after,
 )
 from maxentry.server.schemas import to_records
 from maxentry.server.security import API
@@ -103,7 +104,7 @@ def create(
         for name, given in (("row", body.rows), ("column", body.cols))
     )
     notes = _notes(settings, *(Axis(name, len(labels), labels) for name, labels in sides))
-    return schemas.CreatedResponse(**found.model_dump(), notes=notes)
+    return schemas.CreatedResponse(**found.model_dump() | {"notes": found.notes + notes})
 
 
 def _notes(given: Mapping[str, Any], *axes: Axis) -> list[str]:
@@ -116,15 +117,9 @@ def _notes(given: Mapping[str, Any], *axes: Axis) -> list[str]:
     return found
 
 
-def _state_after(here: OpenCampaign, version: int) -> State:
-    """The state as it was after this event, so that a request that comes again is answered as before."""
-    state = here.campaign.state
-    return replay(here.campaign.records(0, version)) if state.version > version else state
-
-
 def _past_status(here: OpenCampaign, span: EventSpan) -> schemas.StatusResponse:
     """The status as it was after these events."""
-    state = _state_after(here, span.after)
+    state = state_after(here, span.after)
     return schemas.StatusResponse(
         id=here.id, **vars(Status.from_state(state, max(span.at, state.changed_at)))
     )
@@ -159,7 +154,7 @@ def change(
     done = apply_change(service, here, claim, lambda campaign: campaign.set(who=body.who, **given))
     if not {"row_features", "col_features"} & given.keys():
         return schemas.ChangedResponse(version=done.version, notes=[])
-    then = _state_after(here, done.version)
+    then = state_after(here, done.version)
     return schemas.ChangedResponse(version=done.version, notes=_notes(given, then.row_axis, then.col_axis))
 
 
@@ -201,7 +196,7 @@ def _set_features(
         campaign.set(who=who, **{f"{side[:3]}_features": read(campaign.state).table})
 
     done = apply_change(service, here, claim, change)
-    features = found[-1] if found else read(_state_after(here, done.version))  # it was done before
+    features = found[-1] if found else read(state_after(here, done.version))  # it was done before
     names = list(features.table.names[:MOST_NAMES])
     return schemas.FeaturesResponse(version=done.version, features=names, notes=list(features.notes))
 
@@ -234,7 +229,7 @@ def _add(
 
     done, notes = apply_change(service, here, claim, add), []
     with suppress(MaxentryError):  # the rows are there already
-        known = _state_after(here, done.version).settings.features_of(side)
+        known = state_after(here, done.version).settings.features_of(side)
         notes = look_at_features(body.features, labels, side, known)[1]
     return schemas.ChangedResponse(version=done.version, notes=notes)
 
@@ -298,7 +293,10 @@ def delete(
 def history(here: CampaignDep, state: StateDep, page: PageDep) -> dict[str, Any]:
     """What happened, one line an event."""
     records, following = _records(here, page)
-    return page.body(to_records(views.history(records, state.settings.words)), state.version, following)
+    shown = len(records)
+    if any(isinstance(record.event, Corrected) for record in records):
+        records = here.campaign.records(0, records[-1].number)
+    return page.body(to_records(views.history(records, state))[-shown:], state.version, following)
 
 
 @router.get("/campaigns/{campaign}/events", response_model=schemas.EventPage)

@@ -14,7 +14,7 @@ from starlette.datastructures import URL
 from starlette.responses import Response
 
 from maxentry.campaign.campaign import Campaign
-from maxentry.campaign.state import State
+from maxentry.campaign.state import State, replay
 from maxentry.server import idempotency, requests, schemas
 from maxentry.server.idempotency import Claim
 from maxentry.server.problems import HttpProblem
@@ -55,6 +55,12 @@ def _takes_key(part: Dependant) -> bool:
 def _get_service(request: Request) -> Service:
     service: Service = request.app.state.service
     return service
+
+
+def state_after(here: OpenCampaign, version: int) -> State:
+    """The state as it was after this event, so that a request that comes again is answered as before."""
+    state = here.campaign.state
+    return replay(here.campaign.records(0, version)) if state.version > version else state
 
 
 ServiceDep = Annotated[Service, Depends(_get_service)]

@@ -55,13 +55,16 @@ export class Guide {
     this.text = h("p", { class: "step", id: "step" });
     this.button = h("button", { type: "button", class: "primary write", id: "do", "aria-describedby": "step", onclick: () => acts[this.step.act]() });
     this.changes = h("div", { class: "changes", role: "status" });
-    this.element = h("section", { class: "guide", "aria-label": "What to do next" }, h("div", { class: "do" }, this.text, this.button), this.changes);
+    this.doubts = h("ul", { class: "doubts", "aria-label": "Values to look at", hidden: true });
+    this.element = h("section", { class: "guide", "aria-label": "What to do next" }, h("div", { class: "do" }, this.text, this.button), this.doubts, this.changes);
   }
 
   update(facts) {
     this.step = nextStep(facts);
     if (this.text.textContent !== this.step.text) put(this.text, this.step.text);
     put(this.button, this.step.label);
+    this.doubts.hidden = !facts.status.notes.length;
+    put(this.doubts, ...facts.status.notes.map((note) => h("li", {}, note)));
     this.button.disabled = Boolean(this.step.rests || this.step.waits);
     this.button.classList.toggle("rests", Boolean(this.step.rests));
     this.element.dataset.act = this.step.rests ? "rest" : this.step.act;

@@ -1,0 +1,136 @@
+"""A lost decimal point is named when it is told or read, and odd but honest tables are not suspected."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from maxentry import Campaign, Sampling, complete
+from maxentry.transform import MOST_VALUES, find_slips
+
+Draw = Callable[[np.random.Generator, int], Any]
+SHORT = Sampling(chains=4, anneal=20, settle=20, draws=6, thin=2)
+NOTE = "Row 'r3', column 'c5': 972, but all other values lie between "
+
+
+def slips(values: Any, columns: int = 8) -> list[int]:
+    rows, cols = np.divmod(np.arange(len(values)), columns)
+    return find_slips(np.asarray(values, dtype=float), rows, cols).tolist()
+
+
+def yields(rng: np.random.Generator) -> pd.DataFrame:
+    labels = [f"r{i}" for i in range(12)], [f"c{j}" for j in range(8)]
+    return pd.DataFrame(rng.uniform(0, 100, (12, 8)).round(1), *labels)
+
+
+def triples(frame: pd.DataFrame) -> dict[str, list[Any]]:
+    rows, cols = np.indices(frame.shape).reshape(2, -1)
+    return {"row": [*frame.index[rows]], "col": [*frame.columns[cols]], "value": [*frame.to_numpy().ravel()]}
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (12, 8), (40, 10)])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng, n: rng.normal(size=n),
+        lambda rng, n: 5 + rng.normal(size=n),
+        lambda rng, n: np.exp(0.5 * rng.normal(size=n)),
+        lambda rng, n: np.exp(rng.normal(size=n)),
+        lambda rng, n: np.exp(2 * rng.normal(size=n)),
+        lambda rng, n: rng.standard_t(3, size=n),
+        lambda rng, n: 10 + rng.standard_t(3, size=n),
+        lambda rng, n: 100 + rng.standard_t(3, size=n),
+        lambda rng, n: rng.exponential(size=n),
+        lambda rng, n: 100 * rng.beta(0.5, 0.5, size=n),
+    ],
+    ids=["normal", "shifted", "half", "lognormal", "wide", "t3", "10 + t3", "100 + t3", "exponential", "ends"],
+)  # fmt: skip
+def test_honest_tables_are_rarely_suspected(draw: Draw, shape: tuple[int, int]) -> None:
+    rng, tables = np.random.default_rng(3), 300
+    suspected = sum(bool(slips(draw(rng, shape[0] * shape[1]), shape[1])) for _ in range(tables))
+    assert suspected <= 7  # at a rate of 1% more come in one of 1,000 runs
+
+
+@pytest.mark.parametrize(
+    ("draw", "factor", "found"),
+    [
+        (lambda rng, n: rng.uniform(0, 100, n), 10, 0.55),
+        (lambda rng, n: rng.uniform(0, 1, n), 100, 0.9),
+        (lambda rng, n: 5 + 0.8 * rng.normal(size=n), 10, 0.95),
+    ],
+    ids=["yields", "shares", "pIC50"],
+)
+def test_a_lost_decimal_point_is_found(draw: Draw, factor: float, found: float) -> None:
+    """A value of 12% times 10 is an honest yield: not every slip can be known."""
+    rng, tables, n = np.random.default_rng(4), 300, 0
+    for _ in range(tables):
+        values = draw(rng, 96)
+        values[17] *= factor
+        n += slips(values) == [17]
+    assert n / tables > found - 3 * 0.5 / np.sqrt(tables)
+
+
+def test_hits_other_units_and_few_values_are_no_slips() -> None:
+    rng = np.random.default_rng(5)
+    hits = rng.uniform(0, 3, 96)
+    hits[[5, 40, 77]] = 60.0, 75.0, 90.0
+    assert slips(hits) == []
+    units = rng.uniform(20, 90, 400)  # the first of 40 columns is in another unit
+    units[::40] *= 1000
+    assert slips(units, 40) == []
+    units[::40] /= 1000
+    units[80] *= 1000
+    assert slips(units, 40) == [80]
+    assert slips([*rng.uniform(20, 90, 18), 5e3], 5) == []
+    many = rng.uniform(20, 90, MOST_VALUES + 1)
+    many[7] = 5e4
+    assert slips(many) == []
+    assert slips(many[:1000]) == [7]
+
+
+def test_campaigns_name_slips_when_they_begin_and_are_told() -> None:
+    data = yields(np.random.default_rng(0))
+    told = triples(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        c = Campaign.create("sqlite://", "clean", data.index, data.columns, values=told, seed=1)
+        assert c.status().notes == []
+        asked = c.tell(row=["r3"], col=["c4"], value=[55.0], again=True)
+    assert asked.told == 1
+    with pytest.warns(UserWarning, match=NOTE):
+        c.tell(row=["r3"], col=["c5"], value=[972.0], again=True)
+    (note,) = c.status().notes
+    assert note.startswith(NOTE)
+    assert note in str(c.status())
+    with warnings.catch_warnings():  # said once, when it was told
+        warnings.simplefilter("error")
+        c.tell(row=["r3"], col=["c4"], value=[56.0], again=True)
+    c.correct(row="r3", col="c5", number=len(c.export()) - 1, value=97.2)
+    assert c.status().notes == []
+    data.loc["r3", "c5"] = 972.0
+    with pytest.warns(UserWarning, match=NOTE):
+        Campaign.create("sqlite://", "slip", data.index, data.columns, values=triples(data), seed=1)
+
+
+@pytest.mark.parametrize("settings", [{"noise": "student"}, {"transform": "log"}])
+def test_settings_that_allow_for_it_keep_silent(settings: dict[str, str]) -> None:
+    data = yields(np.random.default_rng(0)) + 1
+    data.loc["r3", "c5"] = 972.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        c = Campaign.create(
+            "sqlite://", "x", data.index, data.columns, values=triples(data), seed=1, **settings
+        )
+        assert c.status().notes == []
+
+
+def test_complete_names_them() -> None:
+    data = yields(np.random.default_rng(0))
+    data.loc["r3", "c5"] = 972.0
+    with pytest.warns(UserWarning, match=NOTE):
+        complete(data, rank=1, sampling=SHORT, seed=1)
