@@ -56,6 +56,14 @@ def test_a_frame_is_read_by_label_in_any_order_and_from_any_library() -> None:
         np.testing.assert_allclose(Features.of(given, ROWS).matrix, wanted, atol=1e-15)
 
 
+def test_a_mapping_of_rows_is_read_by_label() -> None:
+    numbers = frame()[["logp", "acid"]].iloc[[3, 1, 0, 2]]
+    given: dict[Any, Any] = numbers.to_dict("index")
+    np.testing.assert_array_equal(Features.of(given, ROWS).matrix, Features.of(numbers, ROWS).matrix)
+    del given["b"]["acid"]
+    assert "marked: acid (1)" in Features.of(given, ROWS).notes[0]
+
+
 def test_labels_are_compared_as_text_so_that_numbers_from_a_file_are_found() -> None:
     F = read_csv("row,logp\n12,5\n10,1\n11,2\n13,7\n", Axis("row", 4, (10, 11, 12, 13)))
     np.testing.assert_allclose(F.matrix[:, 0] * F.scale + F.centre, [1, 2, 5, 7])
@@ -178,6 +186,7 @@ def test_new_rows_are_encoded_in_the_same_columns() -> None:
     assert strange.notes == (
         "unknown level of 'solvent': none of its levels",
         "'acid' is not given: taken as its mean",
+        "missing values are taken as the mean of their column: solvent (1)",
     )
     with pytest.raises(DataError, match="expected some of the features"):
         F.encode({"mass": 3.0})

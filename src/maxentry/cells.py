@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -152,7 +153,14 @@ def _number(cell: Any, decimal_comma: DecimalComma) -> float | None:
     number = to_float(cell)
     if number is not None:
         return None if math.isnan(number) else number
-    raise _NoNumberError(f"{show(cell)} is not a number.")
+    raise _NoNumberError(f"{_show(cell)} is not a number.")
+
+
+def _show(cell: Any, longest: int = 80) -> str:
+    """A cell for messages; a date without a time as people write it."""
+    if isinstance(cell, dt.date | dt.time):
+        return as_text(cell).removesuffix(" 00:00:00")
+    return show(cell, longest)
 
 
 COMMA = "A decimal comma is read only where semicolons or tabs separate the cells. Write a point."
@@ -286,7 +294,7 @@ def parse_measurement(
         return read_cell(cell, decimal_comma, words)
     except ValueError as error:
         said = getattr(error, "said", str(error))
-        raise DataError(f"{where}: {error}", said=said, at=where, cell=show(cell, 20)) from None
+        raise DataError(f"{where}: {error}", said=said, at=where, cell=_show(cell, 20)) from None
 
 
 class Refusals:
@@ -370,15 +378,15 @@ GRADES = f"{EMPTY}. Grades need kind='grades' and their order in levels (--kind 
 
 def _advice(cell: Any, decimal_comma: DecimalComma = "never") -> str:
     """What to write instead of a cell that is no measurement; empty where nothing can be guessed."""
+    if isinstance(cell, dt.date | dt.time):
+        return "Excel takes 1.5 or 3-4 for a date: format the cell as text, and enter the value again."
     text = lower_text(cell) if isinstance(cell, str) else ""
     if text in ABSENT:
         yes_no = " For + and - say kind='yes/no' (--kind yes/no)." if text in YES_NO.codes else ""
         return f"{EMPTY}, write <0.5 if it was below a limit of 0.5, or failed on a plate if it went wrong.{yes_no}"
     if text in WRONG:
-        limit = " Where the values are times, write > and the time at which it was stopped." * (
-            text[:4] == "time"
-        )
-        return f"{EMPTY}, or write failed on a plate.{limit}"
+        times = " Where the values are times, write > and the time at which it was stopped."
+        return f"{EMPTY}, or write failed on a plate.{times if text[:4] == 'time' else ''}"
     if text in YES_NO.codes:
         return "Values that are yes or no need kind='yes/no' (--kind yes/no)."
     if "±" in text:

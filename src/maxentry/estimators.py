@@ -30,7 +30,7 @@ from maxentry.model.likelihood import DataKind, Noise, kind_words
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations, find_kind
 from maxentry.posterior.complete import complete
-from maxentry.posterior.new_rows import fold_in, fold_in_mean
+from maxentry.posterior.fold_in import fold_in, fold_in_mean
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.schedule import Effort, Kind, Sampling
 from maxentry.tables.layout import is_word, name_long

@@ -110,6 +110,8 @@ def test_what_cannot_be_used_is_refused_and_nothing_changes(monkeypatch: pytest.
             campaign.add_rows(["e"], features=sparse.csr_array([[1.0, 0]]))
         with pytest.raises(ParameterError, match="paper's priors"):
             campaign.set(priors="paper")
+        with pytest.raises(ParameterError, match="A campaign chooses what is measured"):
+            campaign.set(row_features="observed")
         monkeypatch.setattr(setting_values, "MOST_FEATURES", 7)
         with pytest.raises(DataError, match="at most 7 numbers in the row features of a campaign, got 8"):
             campaign.set(row_features=DESCRIPTORS)

@@ -115,6 +115,22 @@ def test_empty_lines_are_no_lines_and_count_as_none(asked: Campaign) -> None:
         asked.tell(io.StringIO("\nid;value\n\n1;x\n"))
 
 
+@pytest.mark.parametrize("library", [pd, pl])
+def test_a_short_list_is_known_by_the_labels_of_the_campaign(library: Any, tmp_path: Path) -> None:
+    columns = {"substrate": ["S2", "S1"], "ligand": ["L1", "L2"], "yield": [0.5, 0.7], "who": ["ann", "bob"]}
+    names = {"rows": ["L1", "L2", "L3"], "cols": ["S1", "S2"]}
+    with campaign(**names) as c:
+        with pytest.warns(UserWarning, match="1 column is not used: 'who'"):
+            assert c.tell(library.DataFrame(columns)).told == 2
+        assert c.export(frame="columns")["row"] == ["L1", "L2"]
+        assert c.export(frame="columns")["col"] == ["S2", "S1"]
+        wide = {"ligand": ["L3"], "S1": [1.5], "S2": [2.5]}
+        assert c.tell(library.DataFrame(wide)).told == 2
+        two = {"ligand": ["L1"], "substrate": ["S1"], "yield": [0.5], "time": [3.0]}  # which are the values?
+        with pytest.raises(DataError, match="'S1'"):
+            c.tell(library.DataFrame(two))
+
+
 def test_reasons_are_kept(asked: Campaign) -> None:
     asked.tell(io.StringIO("id,value,failed,reason\n1,,yes,spilt\n2,3,no,\n"))
     assert asked.asked(frame="columns")["reason"][0] == "spilt"

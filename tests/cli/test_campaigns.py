@@ -298,6 +298,13 @@ def test_nothing_is_taken_of_a_table_with_a_mistake() -> None:
     assert answer("status", "--fast")["told"] == 0
 
 
+def test_a_short_list_is_known_by_the_labels_of_the_campaign() -> None:
+    begin()
+    Path("t.csv").write_text("ligand,substrate,yield\nr1,c2,0.5\nr2,c1,0.7\n")
+    assert answer("tell", "t.csv")["told"] == 2
+    assert [(e["row"], e["col"]) for e in answer("export")["entries"]] == [("r1", "c2"), ("r2", "c1")]
+
+
 def test_a_plate_sorted_in_one_column_only_is_refused() -> None:
     begin()
     good("ask", 3, "-o", "plate.csv")

@@ -15,7 +15,7 @@ from maxentry.errors import DataError, ParameterError
 from maxentry.model.likelihood import Likelihood
 from maxentry.observations import Observations
 from maxentry.tables import doubts
-from maxentry.tables.doubts import find_alike, find_footers, is_total, warn_of_labels
+from maxentry.tables.doubts import find_alike, find_footers, find_totals, is_total, warn_of_labels
 from maxentry.tables.layout import find_long
 from maxentry.transform import BEYOND, warn_of_beyond
 
@@ -95,9 +95,12 @@ def test_slips_are_found_and_other_substances_are_not() -> None:
 
 def test_sums_footers_and_slips_are_named_and_taken_out() -> None:
     said = begin("ligand,S1,S2,Mean\nL1,1,2,1.5\nl1,3,4,3.5\nMittelwert,2,3,2.5\n* by hand,,,\n")
-    assert "Row 'Mittelwert': named like a sum or mean of others, but it counts like any other row." in said
+    assert (
+        "Row 'Mittelwert': named like a sum, mean or count of others, but it counts like any other row."
+        in said
+    )
     assert "Row '* by hand': without a value, like a footer, but counts as a row." in said
-    assert "Column 'Mean': named like a sum or mean" in said
+    assert "Column 'Mean': named like a sum, mean or count" in said
     assert "Rows 'L1' and 'l1': named nearly alike, but taken for different rows." in said
     assert "maxentry remove-rows LABEL" in said
     assert "3 columns, 9 values told" in said  # nothing is left out by itself
@@ -107,9 +110,27 @@ def test_sums_footers_and_slips_are_named_and_taken_out() -> None:
     assert "named" not in begin("ligand,S1,S2\nL1,1,2\nL2,3,4\nL3,,\n", name="plain")
 
 
+def test_a_line_of_counts_is_named_where_it_can_be_one() -> None:
+    said = begin("lig,S1,S2\nL1,0.5,0.3\nL2,0.1,0.7\nMean,0.3,0.5\nn,2,2\n")
+    assert "Rows 'Mean'; 'n': named like a sum, mean or count of others" in said
+    assert find_totals(["L1", "L2", "N="]) == ["N="]
+    assert find_totals(["L1", "L2", "Anzahl", "Mittelwert"]) == ["Anzahl", "Mittelwert"]
+    for labels in (["C", "H", "N"], ["n", "L1", "L2", "L3"], ["L1", "m", "n"], [1, 2, 3]):
+        assert find_totals(labels) == []
+
+
+def test_absent_values_are_named_with_their_places() -> None:
+    said = refuse("lig,S1,S2\nL1,n.d.,0.3\nL2,n.d.,0.7\nL3,0.5,n.d.\n")
+    assert said.endswith("Likewise line 3, column S1 ('n.d.') and 1 more.")
+    said = refuse("lig,S1,S2\nL1,n.d.,0.3\nL2,n.d.,0.7\n")
+    assert "long table" not in said
+
+
 def test_python_warns_of_the_same_labels() -> None:
     frame = pd.DataFrame({"S1": [1.0, 2.0, 1.5], "S2": [2.0, 3.0, 2.5]}, index=["L1", "L2", "Mean"])
-    with pytest.warns(UserWarning, match=r"Row 'Mean': named like a sum or mean of others.*\n.*or the frame"):
+    with pytest.warns(
+        UserWarning, match=r"Row 'Mean': named like a sum, mean or count of others.*\n.*or the frame"
+    ):
         warn_of_labels(Observations.of(frame))
     with pytest.warns(UserWarning, match="Rows 'L1' and 'l1': named nearly alike"):
         Campaign.create("sqlite://", "x", ["L1", "l1"], ["a", "b"]).close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 import zipfile
 from pathlib import Path
@@ -246,3 +247,13 @@ def test_numbers_in_percent_are_read_as_they_are_shown() -> None:
     assert values == [45.0, 12.5, 7.0, 1.0, 50.0]  # 0" %" shows 1 as 1 %
     write_book("plain.xlsx", Sheet=lines)
     assert "percent" not in good("new", "plain", "--from", "plain.xlsx").stderr
+
+
+def test_a_cell_that_excel_took_for_a_date_is_refused_with_what_to_do() -> None:
+    day, time = dt.datetime(2024, 5, 1), dt.datetime(2024, 5, 1, 12, 30)
+    write_book("t.xlsx", Sheet=[["lig", "S1", "S2"], ["L1", day, 0.5], ["L2", 1.5, time]])
+    said = refused("new", "lab", "--from", "t.xlsx")
+    assert said.startswith(
+        "t.xlsx, line 2, column S1: 2024-05-01 is not a number. Excel takes 1.5 or 3-4 for a date: "
+    )
+    assert said.endswith("Likewise line 3, column S2 (2024-05-01 12:30:00).")

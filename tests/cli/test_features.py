@@ -140,6 +140,23 @@ def test_complete_takes_features_and_predicts_rows_without_a_value() -> None:
     assert "'solvent'" in refused(*words, "--row-features", "f.csv", "--categories", "solvent", code=2)
 
 
+def test_which_entries_were_observed_is_for_complete_and_not_for_campaigns() -> None:
+    Y = np.add.outer(np.arange(12.0), [0.0, 3.0, 1.0, 2.0])
+    Y[np.add.outer(np.arange(12), np.arange(4)) % 3 == 0] = np.nan
+    pd.DataFrame(Y, [f"u{k}" for k in range(12)], list("wxyz")).to_csv("y.csv")
+    words = ("complete", "y.csv", "--rank", 1, "--seed", 1, "--effort", "quick", "--long")
+    plain, told = (
+        [entry["mean"] for entry in answer(*words, *more)["entries"]]
+        for more in ((), ("--row-features", "observed", "--col-features", "observed"))
+    )
+    assert not np.allclose(plain, told, rtol=1e-6)
+    for command in (("--from", "y.csv"), ("--row", "r", "--row", "s", "--col", "x", "--col", "y")):
+        said = refused("new", "lab", *command, "--row-features", "observed")
+        assert "A campaign chooses what is measured" in said
+    Path("observed").write_text("row,f\nu0,1\nu1,2\n")  # a file of that name is a file
+    assert "10 rows without features" in good(*words, "--row-features", "observed").stderr
+
+
 def test_rows_added_without_their_features_are_named() -> None:
     begin()
     Path("more.csv").write_text("row,logP\nZ1,0.5\nZ2,0.7\n")

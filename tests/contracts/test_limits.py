@@ -207,7 +207,7 @@ def test_a_wide_table_is_told_cell_by_cell(lab: Any, form: str, tmp_path: Path) 
 def test_a_table_with_other_names_is_no_wide_one(lab: Any) -> None:  # noqa: F811
     campaign = lab.create("c", ROWS, COLS, **QUICK)
     with pytest.raises(DataError) as refusal:
-        campaign.tell({"ligand": ["a", "b"], "substrate": ["x", "y"], "yield": [1.0, 2.0]})
+        campaign.tell({"ligand": ["a", "b"], "substrate": ["x", "other"], "yield": [1.0, 2.0]})
     assert "'x' is not a number" in str(refusal.value)
     assert "A long table has the columns id (or row and col) and value." in str(refusal.value)
     with pytest.raises(LabelError, match="'z'"):
@@ -217,3 +217,5 @@ def test_a_table_with_other_names_is_no_wide_one(lab: Any) -> None:  # noqa: F81
     ):
         campaign.tell({"row": ["a"], "value": [1.0]})
     assert values(campaign) == []
+    # By the labels of the campaign it is known for a list
+    assert campaign.tell({"ligand": ["a", "b"], "substrate": ["x", "y"], "yield": [1.0, 2.0]}).told == 2

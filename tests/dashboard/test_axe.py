@@ -50,7 +50,7 @@ def test_every_page(lab: Any, reader: Reader, tmp_path: Path, scheme: str, size:
     file.write_text("ligand,substrate,yield\na,x,1\na,y,2\nb,x,3\nMean,x,2\nl1,x,3\nL1,x,3\n")
     page.get_by_label("Begin with a file").set_input_files(file)
     page.get_by_role("region", name="How the file was read").wait_for()
-    page.get_by_text("is named like a sum").wait_for()
+    page.get_by_text("is named like a sum,").wait_for()
     page.get_by_text("are named nearly alike").wait_for()
     page.get_by_text("More", exact=True).click()
     found["new campaign"] = findings(page)

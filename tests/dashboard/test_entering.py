@@ -31,6 +31,25 @@ def test_one_line_an_entry_and_reasons_on_demand(lab: Any, reader: Reader) -> No
     expect(why.locator(".chips")).to_be_visible()
 
 
+def test_a_comma_that_may_mean_thousands_is_refused_beside_its_box(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, pending=3)
+    page = reader(lab.url).tab(address(path))
+    shown(page, 2)
+    boxes = page.locator(BOXES)
+    for text, read in (
+        ("1,234", ""),
+        ("<12,345", ""),
+        ("0,593", "read as 0.593"),
+        ("1234,567", "read as 1234.567"),
+    ):
+        boxes.first.fill(text)
+        expect(page.locator("#said-1")).to_have_text(read)
+    boxes.first.fill("1,234")
+    page.locator("#save").click()
+    expect(page.locator("#said-1")).to_contain_text("may mean 1234 or 1.234. Use a decimal point.")
+    expect(boxes.first).to_have_attribute("aria-invalid", "true")
+
+
 def test_enter_goes_to_the_next_box_and_a_decimal_comma_is_understood(lab: Any, reader: Reader) -> None:
     path = campaign(lab, pending=3)
     page = reader(lab.url).tab(address(path))

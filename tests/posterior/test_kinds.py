@@ -15,7 +15,7 @@ from maxentry.errors import DataError, ParameterError
 from maxentry.model.likelihood import GAUSSIAN, Likelihood, NoiseLaw
 from maxentry.posterior import chains
 from maxentry.posterior.chains import model_values
-from maxentry.posterior.new_rows import fold_in, fold_in_mean
+from maxentry.posterior.fold_in import fold_in, fold_in_mean
 from maxentry.posterior.rank import mixture_weights, stacking_weights
 from maxentry.transform import Transform, ValueMap
 

@@ -11,7 +11,7 @@ from maxentry.errors import ParameterError
 from maxentry.model.likelihood import LINE_NU_VALUES, NoiseLaw
 from maxentry.model.priors import InverseGamma
 from maxentry.posterior import gibbs
-from maxentry.posterior.new_rows import fold_in_mean
+from maxentry.posterior.fold_in import fold_in_mean
 
 PLAN = Sampling(chains=8, anneal=80, settle=80, draws=8, thin=5)
 

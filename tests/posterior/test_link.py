@@ -70,7 +70,8 @@ def test_new_rows_with_features_are_predicted_as_well_as_cold_ones(fitted):
     new = part.rows(nothing, features=F[WARM:])
     ours = np.sqrt(np.mean((new.arrays.mean - X[WARM:]) ** 2))
     assert ours < 1.2 * error(posterior, X)
-    blind = part.rows(nothing)
+    with pytest.warns(UserWarning, match="expected features of the new rows, .* taken as their means"):
+        blind = part.rows(nothing)
     assert ours < 0.5 * np.sqrt(np.mean((blind.arrays.mean - X[WARM:]) ** 2))
     some = nothing.copy()
     some[:, :6] = X[WARM:, :6]
@@ -94,6 +95,8 @@ def test_features_of_new_rows_are_found_by_label_and_what_is_missing_is_said(fit
         fit.rows(new, features=known.drop(columns="f"))
     with pytest.warns(UserWarning, match="1 row without features: 'K30'"):
         fit.rows(new, features=known.iloc[31:])
+    with pytest.warns(UserWarning, match=r"taken as the mean of their column: b \(1\)"):
+        fit.rows({}, features=known.iloc[[31]].assign(b=np.nan))
 
 
 def test_new_rows_with_features_have_the_law_of_the_slow_twin():

@@ -13,9 +13,10 @@ from maxentry import Observations, Posterior, Priors, Sampling
 from maxentry.errors import DataError, LabelError, ParameterError
 from maxentry.kernels import ridge as kernel
 from maxentry.model.likelihood import NoiseLaw
+from maxentry.posterior import fold_in as estimating
 from maxentry.posterior import new_rows as module
+from maxentry.posterior.fold_in import fold_in, fold_in_mean
 from maxentry.posterior.gibbs import Repeats, gather
-from maxentry.posterior.new_rows import fold_in, fold_in_mean
 
 QUICK = Sampling(chains=3, anneal=20, settle=10, draws=4, thin=1)
 PROPER = Sampling(chains=12, anneal=150, settle=80, draws=12, thin=5)
@@ -149,7 +150,7 @@ def test_does_not_depend_on_the_gauge_nor_on_the_rows_beside(monkeypatch):
     for mine, theirs in zip(laws_by_draw(posterior, new), laws_by_draw(other, new), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-9)
     whole = fold_in(posterior, new)
-    monkeypatch.setattr(module, "BLOCK_NUMBERS", 1)  # a row at a time
+    monkeypatch.setattr(estimating, "BLOCK_NUMBERS", 1)  # a row at a time
     np.testing.assert_allclose(fold_in(posterior, new), whole, rtol=1e-12)
     np.testing.assert_allclose(fold_in_mean(posterior, new), whole.mean, rtol=1e-12)
 
@@ -409,6 +410,8 @@ def test_refuses_other_wishes(labelled):
             rows.ask(**wrong)
     with pytest.raises(ParameterError, match="about='average'"):
         rows.ask(2, weights={"c1": 2})
+    with pytest.raises(DataError, match="got inf at row 'new', column 'c1'"):
+        labelled.rows({"c1": np.inf})
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from maxentry.kernels import gibbs as kernel
 from maxentry.kernels import rng as variances
 from maxentry.model.likelihood import Likelihood
 from maxentry.posterior import gibbs
+from maxentry.posterior.fold_in import fold_in
 from maxentry.posterior.gibbs import gather
-from maxentry.posterior.new_rows import fold_in
 
 SHORT = Sampling("long", chains=2, anneal=60, settle=40, draws=40, thin=2)
 LEARNED = Likelihood(replicates=True)

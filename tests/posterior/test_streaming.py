@@ -10,7 +10,7 @@ from tests.reference.watched_slow import every_sweep, moments
 
 from maxentry import Observations, Posterior, Sampling, complete
 from maxentry.errors import LabelError, ParameterError
-from maxentry.posterior import chains
+from maxentry.posterior import chains, streaming
 from maxentry.posterior.streaming import Watched
 
 X, Y = low_rank((12, 9), rank=1, noise=0.2, missing=0.3, seed=2)
@@ -38,6 +38,17 @@ def test_moments_are_those_of_all_sweeps(data, options, shown_together, monkeypa
     # The control: the draws kept alone say something else.
     few, _ = moments(watched(data, **options), ROWS, COLS)
     assert abs(few - mean).max() > 1e-3 * sd.max()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_many_entries_are_those_of_the_whole_matrix(dtype, monkeypatch) -> None:
+    one_by_one = watched(dtype=dtype).watched
+    monkeypatch.setattr(streaming, "DENSE", 1_000)
+    found = watched(dtype=dtype).watched
+    for part in ("mean", "sd"):
+        np.testing.assert_allclose(getattr(found, part), getattr(one_by_one, part), rtol=1e-9)
+    monkeypatch.setattr(Watched, "_places", property(lambda self: self.cols))  # the control: other entries
+    assert abs(watched(dtype=dtype).watched.mean - found.mean).max() > 0.1
 
 
 def test_watching_changes_no_draw() -> None:

@@ -198,9 +198,8 @@ class Campaign:
             check_new_labels(wanted)
         told = [] if values is None else read_lines(values, words=wanted.words, flags=True)
         created, at = Created(wanted), dt.datetime.now(dt.UTC)
-        news, _ = tell.judge_lines(
-            told, replay([Record(1, at, None, created)]), True, at
-        )  # all are measurements
+        begun = replay([Record(1, at, None, created)])
+        news, _ = tell.judge_lines(told, begun, True, at)  # all are measurements
         with open_storage(storage, create=True) as opened:
             at = (clock or opened.now)()
             key, is_new = create_or_find(opened, wanted, [created, *news], at, user_name(who), exist_ok)
@@ -208,11 +207,8 @@ class Campaign:
             campaign = cls(opened, key, owned=owned, cache=cache, clock=clock, policy=policy, frame=frame)
             if told and not is_new:
                 campaign.tell_lines(told, False, who)
-            if is_new:
-                for doubt in filter(
-                    None, (views.doubt_labels(campaign.state), *tell.doubt_values(campaign.state))
-                ):
-                    warn(doubt, stacklevel=2)
+            for doubt in views.find_doubts(campaign.state) if is_new else ():
+                warn(doubt, stacklevel=2)
             return campaign
 
     @classmethod
@@ -446,7 +442,9 @@ class Campaign:
         pending, a different value is recorded for it instead of being refused. Further pending asks of the entry are
         withdrawn, unless the campaign asks for replicates (the setting `again`).
         """
-        beside = {"low": low, "high": high, "se": se, "words": self.settings.words}
+        state = self.state
+        labels = state.row_labels, state.col_labels
+        beside = {"low": low, "high": high, "se": se, "words": state.settings.words, "labels": labels}
         lines = read_lines(ids, values, row=row, col=col, value=value, **beside)
         receipt = self.tell_lines(lines, again, who)
         for doubt in tell.doubt_values(self._latest, lines):

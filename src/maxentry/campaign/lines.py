@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 from warnings import warn
@@ -11,11 +11,11 @@ from maxentry import cells, frames, tables
 from maxentry.cells import Words
 from maxentry.errors import DataError
 from maxentry.frames import is_sequence, to_list
-from maxentry.labels import label_columns
+from maxentry.labels import label_columns, label_text
 from maxentry.readings import Reading, parse_line
 from maxentry.tables import DecimalComma, Table
 from maxentry.tables.doubts import warn_of_copies
-from maxentry.tables.layout import find_long
+from maxentry.tables.layout import MOST_COLUMNS, find_long, is_word
 from maxentry.wording import as_text, show
 
 
@@ -45,6 +45,7 @@ class Line(NamedTuple):
         return 1 if self.counts is None else self.counts[1]
 
 
+Sides = tuple[Sequence[Hashable], Sequence[Hashable]]  # labels of rows and of columns
 COLUMNS = ("id", "row", "col", "value", "failed", "status", "reason")
 LONG = "A long table has the columns id (or row and col) and value."
 
@@ -61,16 +62,18 @@ def read_lines(
     se: Any = None,
     words: Words | None = None,
     flags: bool = False,
+    labels: Sides | None = None,
 ) -> list[Line]:
     """Read the lines of a report: ids with values, rows and columns with values, or a table.
 
     low, high, se: ends and standard errors of the values; of a table, se may be the name of a column.
     words: that stand for numbers in the values (`Settings.words`); flags: take True and False for 1 and 0.
+    labels: of rows and columns, where they are known, by which a table is known for a list or a matrix.
     """
     beside = {name: x for name, x in (("low", low), ("high", high), ("se", se)) if x is not None}
     if tables.is_table(ids):
         _refuse_beside("a table", values=values, row=row, col=col, value=value, low=low, high=high)
-        return lines_from_table(ids, se, words, flags)
+        return lines_from_table(ids, se, words, flags, labels)
     if ids is not None:
         _refuse_beside("ids", row=row, col=col, value=value)
         return _lines_from_columns(beside, words, id=ids, value=values)
@@ -110,29 +113,51 @@ def _find_columns(table: Table, se: str | None, words: Words | None) -> dict[str
     return places | {name: beside[name] for name in ("low", "high", "se", *counts) if name in beside}
 
 
-def find_unused(table: Table, se: str | None = None, words: Words | None = None) -> list[Any]:
-    """Return the names of the columns that `lines_from_table` does not read."""
-    table = _name_roles(table)
+def find_unused(
+    table: Table, se: str | None = None, words: Words | None = None, labels: Sides | None = None
+) -> list[Any]:
+    """Return the names of the columns that `read_lines` does not read."""
+    table = name_roles(table, labels)
     used = _find_columns(table, se, words).values()
     return [] if _is_wide(table) else frames.find_unused(table.names, used)
 
 
-def _name_roles(table: Table) -> Table:
-    """Return a plainly long table with its roles as names; any other as it is."""
-    found = find_long(table.names, table.columns) if _is_wide(table, counts=True) else {}
+def name_roles(table: Table, labels: Sides | None = None) -> Table:
+    """Return a long table with its roles as names; any other as it is. labels: of rows and columns, if known."""
+    if not _is_wide(table, counts=True):
+        return table
+    rows, cols = ({*map(label_text, side)} for side in labels or ((), ()))
+    if labels and {name.strip() for name in table.names[1:]} <= cols:
+        return table  # every column is one of the matrix
+    found = find_long(table.names, table.columns) or _find_labels(table, rows, cols)
     roles = {j: role for role, j in found.items()}
     return replace(table, names=[roles.get(j, name) for j, name in enumerate(table.names)])
 
 
+def _find_labels(table: Table, rows: set[str], cols: set[str]) -> dict[str, int]:
+    """Return the positions of row, col and value where two columns hold known labels, and one other numbers."""
+    texts = [{*map(label_text, column)} for column in table.columns[:MOST_COLUMNS]]
+    row = next((j for j, x in enumerate(texts) if x <= rows), None)
+    col = next((j for j, x in enumerate(texts) if x <= cols and j != row), None)
+    values = [j for j, x in enumerate(table.columns) if j not in (row, col) and not all(map(is_word, x))]
+    if row is None or col is None or len(values) != 1:
+        return {}
+    return {"row": row, "col": col, "value": values[0]}
+
+
 def lines_from_table(
-    data: Any, se: str | None = None, words: Words | None = None, flags: bool = False
+    data: Any,
+    se: str | None = None,
+    words: Words | None = None,
+    flags: bool = False,
+    labels: Sides | None = None,
 ) -> list[Line]:
     """Read lines from a frame, a CSV or Parquet file, or a mapping of columns.
 
     Columns: id, or row and col, or both; value; and optionally low, high, se (or the column named by `se`), failed,
     status and reason; of yes and no successes and trials in place of value. A table with none of these is a wide one.
     """
-    table = _name_roles(tables.read(data))
+    table = name_roles(tables.read(data), labels)
     if se is None and _is_wide(table):
         own = label_columns(data) if not isinstance(data, Mapping) and frames.is_frame(data) else None
         return _lines_from_wide(replace(table, names=own[0], columns=own[1]) if own else table, words, flags)

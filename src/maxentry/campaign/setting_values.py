@@ -168,6 +168,11 @@ def read_features_of(value: Any, labels: Labels, side: str) -> FeatureTable | No
     """Read the features of rows or columns, in order or by label; warn of what is left out."""
     if value is None:
         return None
+    if is_choice(value, ("observed",)):
+        raise ParameterError(
+            f"expected {side} features as a table, got 'observed'. A campaign chooses what is measured, so that it "
+            "says nothing of the values: 'observed' is for complete() only"
+        )
     from maxentry.features import Features, FeatureTable, read_features
     from maxentry.labels import Axis
 

@@ -54,13 +54,14 @@ def check_frame(kind: FrameKind | None) -> None:
         as_frame({}, kind)
 
 
-def doubt_labels(state: State) -> str:
-    """Say which rows and columns may not be meant (sums, footers, slips), and how to take them out; mostly nothing."""
+def find_doubts(state: State) -> list[str]:
+    """Say which rows and columns (sums, footers, slips) and values may not be meant, and what to do; mostly nothing."""
     if max(state.shape) > doubts.MOST_LABELS:
-        return ""
+        return doubt_values(state)
     sides = zip((state.row_labels, state.col_labels), state.told, strict=True)
     measured = tuple({labels[k] for k in np.unique(places)} for labels, places in sides)
-    return doubts.doubt_table(state.row_labels, state.col_labels, measured, doubts.TAKE_OUT)  # type: ignore[arg-type]
+    noted = doubts.doubt_table(state.row_labels, state.col_labels, measured, doubts.TAKE_OUT)  # type: ignore[arg-type]
+    return [*filter(None, [noted]), *doubt_values(state)]
 
 
 def convert_maps(posterior: Posterior, kind: FrameKind | None) -> Posterior:

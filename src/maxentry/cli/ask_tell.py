@@ -191,6 +191,7 @@ def tell(
     name: options.Name = None,
 ) -> None:
     """Tell what was measured: a plate (empty values stay pending, `failed` is understood), or any inputs."""
+    from maxentry.campaign.lines import name_roles
     from maxentry.cells import with_points
     from maxentry.cli import matrices
 
@@ -208,6 +209,8 @@ def tell(
             if campaign.settings.words is None:
                 report["value"] = [with_points(value or "", "--value", "unambiguous")]
         else:
+            state = campaign.state
+            report = report if names else name_roles(report, (state.row_labels, state.col_labels))
             report = _parse_report(report, names, se, campaign.settings.words)
         column = se if isinstance(report, Table) else None
         receipt = campaign.tell(report, se=column, again=again, who=who)

@@ -163,13 +163,18 @@ def read_features(
     return features.table
 
 
+def is_observed(path: str | None) -> bool:
+    """Whether which entries were observed is meant, and not a file of that name."""
+    return path == "observed" and not Path(path).is_file()
+
+
 def read_all_features(
     settings: dict[str, Any], rows: Sequence[Hashable], cols: Sequence[Hashable], categories: str | None
 ) -> None:
     """Put the features in the place of the names of their files, and refuse a category that no file has."""
     words, found = split_list(categories), set[str]()
     for name, labels, side in (("row_features", rows, "row"), ("col_features", cols, "column")):
-        if name in settings:
+        if name in settings and not is_observed(settings[name]):
             settings[name] = read_features(settings[name], labels, side, words)
             found.update(settings[name].categories)
     if strange := [word for word in words if word not in found]:
@@ -181,7 +186,9 @@ def read_feature_labels(path: str | None, side: str) -> list[str]:
     """The labels in a file of features, in their order; none without a file."""
     from maxentry.features import read_labels as read_their_labels
 
-    return [] if path is None else [label_text(x) for x in read_their_labels(read_feature_table(path), side)]
+    if path is None or is_observed(path):
+        return []
+    return [label_text(x) for x in read_their_labels(read_feature_table(path), side)]
 
 
 def read_mask(path: str, rows: Sequence[Hashable], cols: Sequence[Hashable]) -> NDArray[np.bool_]:

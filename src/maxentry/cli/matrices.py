@@ -343,7 +343,8 @@ def _are_flags(columns: Iterable[Sequence[Any]]) -> bool:
 def _hint_names(table: Table) -> str:
     """How to read a table as a long one, where it may be one."""
     found, others = suggest_names(table.names, table.columns)
-    if not found and (len(table.names) < 3 or not all(map(is_word, table.columns[1]))):
+    labels = [x for x in table.columns[1] if lower_text(x) not in (*ABSENT, *WRONG)]
+    if not found and (len(table.names) < 3 or not labels or not all(map(is_word, labels))):
         return ""
     row, col, value = map(str, found or table.names[:3])
     if _is_numeral(value) and not YEAR.fullmatch(value):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 from warnings import warn
 
-from maxentry import cells, frames
+from maxentry import cells, frames, tables
 from maxentry.acquisition.problem import Costs, Limits
 from maxentry.campaign import events, views
 from maxentry.campaign.campaign import check_count, user_name
@@ -270,7 +270,9 @@ class RemoteCampaign:
     ) -> Receipt:
         """Tell values: `tell(ids, values)`, `tell(row=…, col=…, value=…)`, or `tell(table)`."""
         given = {"row": row, "col": col, "value": value, "low": low, "high": high, "se": se}
-        told = read_lines(ids, values, **given, words=self._words)
+        known = self._session.get(self._at("/labels")) if tables.is_table(ids) else None
+        labels = None if known is None else (decode(known["rows"]) or (), decode(known["cols"]) or ())
+        told = read_lines(ids, values, **given, words=self._words, labels=labels)
         body = {"lines": [_line(line) for line in told], "again": again, "who": user_name(who)}
         receipt = self._session.send("POST", self._at("/tell"), body)
         for note in receipt.pop("notes", []):

@@ -132,6 +132,11 @@ class Features:
         absent = [name for name in table.names if name not in new.names]
         notes = [*said, *(f"unknown level of {show(name)}: none of its levels" for name in strange)]
         notes += [f"{show(name)} is not given: taken as its mean" for name in absent]
+        hidden = np.isnan(table.cells).sum(axis=0)
+        holes = [
+            f"{name} ({n})" for name, n in zip(table.names, hidden, strict=True) if n and name not in absent
+        ]
+        notes += [f"missing values are taken as the mean of their column: {_list(holes)}"] if holes else []
         return Features(table, self.encoding, tuple(notes))
 
     def take(self, places: Sequence[int] | Indices) -> Features:

@@ -183,9 +183,9 @@ def read_features(
 ) -> tuple[FeatureTable, tuple[str, ...]]:
     """Read features in the order of an axis, and notes for the one who gave them.
 
-    given: a frame by label (or in order), a table of CSV or Excel, a mapping of columns, a 2-d array or a matrix of
-    scipy.sparse in the order of the axis. In JSON: {"columns": {name: cells}, "labels": [...], "categories": [...]},
-    or a sparse matrix by rows, {"indptr": [...], "indices": [...], "data": [...], "width": p}.
+    given: a frame by label (or in order), a table of CSV or Excel, a mapping of columns or {row: {feature: value}}, a
+    2-d array or a matrix of scipy.sparse in the order of the axis. In JSON: {"columns": {name: cells}, "labels": [...],
+    "categories": [...]}, or a sparse matrix by rows, {"indptr": [...], "indices": [...], "data": [...], "width": p}.
     categories: columns of text that are categories. known: the only columns there may be, of the same kinds.
     """
     if isinstance(given, FeatureTable):
@@ -322,6 +322,12 @@ def _open(given: Any, axis: Axis, *, own: bool = False) -> _Given:
     if frames.is_frame(given):
         return _open_frame(given, axis, own)
     if isinstance(given, Mapping):
+        lines = list(given.values())
+        if lines and all(isinstance(line, Mapping) for line in lines):  # {row: {feature: value}}
+            names = list(dict.fromkeys(name for line in lines for name in line))
+            cells = [frames.object_array([line.get(name) for line in lines]) for name in names]
+            columns = [Column(as_text(name), column) for name, column in zip(names, cells, strict=True)]
+            return _Given(list(given), columns, len(lines))
         return _open(tables.read(given), axis, own=own)
     array = as_array(given)
     if array.ndim != 2:

@@ -63,7 +63,7 @@ class Basis:
 
     def __str__(self) -> str:
         notes = () if self.features is None else self.features.notes
-        return "; ".join([str(self.p), *notes])
+        return "; ".join([str(self.p), *(note.partition(": ")[2] for note in notes)])
 
     @cached_property
     def centre(self) -> Array:

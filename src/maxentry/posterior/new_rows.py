@@ -22,20 +22,19 @@ weight
     p(y | draw s) ∝ sqrt(|Q| / |P|) exp((h'P^-1 h - sum e_j^2 / eta2) / 2),
 
 by which draws are resampled. Where few would be left, weights are raised to a power at which enough remain. Estimators
-(`fold_in`), whose rows must not depend on each other, have equal weights and the same random numbers for every row.
+(`fold_in.py`), whose rows must not depend on each other, have equal weights and the same random numbers for every row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, Protocol
 from warnings import warn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri_exp
-from threadpoolctl import threadpool_limits
 
 from maxentry import frames
 from maxentry._io import check_memory
@@ -43,11 +42,11 @@ from maxentry._types import Array, Indices
 from maxentry.acquisition import choose
 from maxentry.acquisition.problem import Problem
 from maxentry.acquisition.targets import GoalCriterion, average_lines
-from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
+from maxentry.belief import Belief, Entries
 from maxentry.cells import read_cells
 from maxentry.errors import DataError, ParameterError, is_choice, is_whole
 from maxentry.kernels import ridge as kernel
-from maxentry.labels import Axis, as_array, floats, is_sparse, show, sparse_triples
+from maxentry.labels import Axis, as_array, is_sparse, show, sparse_triples
 from maxentry.model.goal import Goal
 from maxentry.model.likelihood import NoiseLaw, kind_words
 from maxentry.model.link import Basis, find_basis, normalise_mask
@@ -186,7 +185,13 @@ class NewRows:
         """Features of the new rows as the basis of the fitted ones has them; None: nothing is known."""
         data, given = self._posterior.observations, self._posterior.fit.features[0]
         if isinstance(given, Basis):
-            if features is None or given.features is None:
+            if given.features is None:
+                return None
+            if features is None:
+                warn(
+                    "expected features of the new rows, as the fit has, got none: taken as their means",
+                    stacklevel=4,
+                )
                 return None
             new = given.features.encode(features, self._form.row_labels or ())
             if new.shape[0] != self.n:
@@ -391,9 +396,14 @@ def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observation
     form = form._replace(row_labels=Axis.from_labels("row", len(names), names).labels)
     i, j = np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
     words = kind_words(likelihood.kind, likelihood.levels or None)
-    values, low, high = read_cells(
-        cells, lambda k: f"row {show(names[i[k]])}, column {axis.show(j[k])}", words
-    )
+
+    def where(k: int) -> str:
+        return f"row {show(names[i[k]])}, column {axis.show(j[k])}"
+
+    values, low, high = read_cells(cells, where, words)
+    if np.isinf(values).any():
+        k = int(np.argmax(np.isinf(values)))
+        raise DataError(f"expected finite numbers, got {values[k]} at {where(k)}.")
     known = ~np.isnan(values)
     if not known.any():
         return form, None
@@ -550,51 +560,3 @@ def _draw_between(x: Array, sd: Array, said: Observations, cuts: Array | None, u
     t = -ndtri_exp(top + np.log1p(u * np.expm1(np.minimum(bottom - top, 0.0))))
     z = x + sd * np.where(flip, -1.0, 1.0) * np.clip(t, a, b)
     return np.where(said.low == said.high, said.values, z)
-
-
-# For estimators
-
-
-class RowMoments(NamedTuple):
-    """Posterior mean and standard deviation of every entry of some new rows, (n, m2)."""
-
-    mean: Array
-    sd: Array
-
-
-def fold_in(posterior: Fitted, Y: ArrayLike, ends: Sequence[Array] | None = None) -> RowMoments:
-    """Mean and sd of every entry of new rows Y (n, m2), NaN where missing; no row depends on those beside it.
-
-    ends: lower and upper ends (n, m2) of what was measured, where some of it is limits or ranges. The sd, without the
-    noise of measurements, holds both the uncertainty of the row given the columns and that of the columns.
-    """
-    found = [(new.exact_mean(), new.arrays.sd) for new in _blocks(posterior, Y, ends)]
-    return RowMoments(*map(np.vstack, zip(*found, strict=True)))
-
-
-def fold_in_mean(posterior: Fitted, Y: ArrayLike, ends: Sequence[Array] | None = None) -> Array:
-    """The mean of `fold_in`, without the cost of the sd."""
-    return np.vstack([new.exact_mean() for new in _blocks(posterior, Y, ends)])
-
-
-def _blocks(posterior: Fitted, Y: ArrayLike, ends: Sequence[Array] | None) -> Iterator[NewRows]:
-    """New rows, so many at once that their draws stay small."""
-    given, m2 = as_array(Y), posterior.shape[1]
-    if given.ndim != 2 or given.shape[1] != m2:
-        raise DataError(f"expected new rows as an array of n x {m2}, got shape {given.shape}")
-    values = floats(given, lambda k: f"row {k // m2}, column {k % m2}")
-    if np.isinf(values).any():
-        i, j = np.argwhere(np.isinf(values))[0]
-        raise DataError(f"expected finite numbers, got {values[i, j]} at row {i}, column {j}")
-    columns = posterior.columns
-    most = int((~np.isnan(values)).sum(1).max(initial=0))
-    step = max(1, BLOCK_NUMBERS // (m2 + columns.Q[:, 0].size + len(columns.Q) * most))
-    form = frames.Form(None, None, posterior.observations.col_labels)
-    with threadpool_limits(1):  # threads on matrices this thin cost more than they give
-        for start in range(0, len(values), step):
-            part = values[start : start + step]
-            i, j = np.nonzero(~np.isnan(part))
-            low, high = (None, None) if ends is None else (end[start : start + step][i, j] for end in ends)
-            shape = max(2, len(part)), m2  # the least that observations have
-            told = Observations.from_triples(i, j, part[i, j], shape, low=low, high=high) if i.size else None
-            yield NewRows(posterior, form._replace(row_labels=tuple(range(len(part)))), told, apart=True)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry._types import Array, Indices
+from maxentry.belief import BLOCK_NUMBERS
 from maxentry.errors import LabelError, ParameterError
 from maxentry.kernels import gibbs as kernel
 from maxentry.model.likelihood import NoiseLaw
@@ -24,6 +25,7 @@ from maxentry.posterior.gibbs import DrawBuffers, Repeats, gather
 from maxentry.posterior.intervals import Answers, Deviation
 from maxentry.wording import show
 
+DENSE = 10  # entries of the matrix for each that is watched, up to which all are multiplied
 COLD = (
     "Rows and columns without a measurement are part of the table where row_labels= and col_labels= of complete name "
     "them, or add_rows and add_cols of a campaign."
@@ -86,8 +88,7 @@ class Watched:
             return
         shift, scale = fit.units
         for left, right, row, col, scalars in zip(*states, strict=True):
-            low_rank = np.einsum("er,er->e", left[self.rows], right[self.cols], dtype=float)
-            z = scalars[kernel.MU] + row[self.rows] + col[self.cols] + low_rank
+            z = scalars[kernel.MU] + self._pattern(left, right, row, col)
             law, own = _law(scalars, fit, self.observations.shape), _deviation(scalars, fit, repeats)
             answers = Answers(law, fit.value_map, fit.likelihood, own)
             points = [*answers.points((shift + scale * z)[None], self.rows, self.cols)]
@@ -98,6 +99,18 @@ class Watched:
             self.squares[c] += d * (x - self.chain_mean[c])
             if repeats is not None:
                 self.squares[c] += sum(weight * (y[0] - x) ** 2 for weight, y in points)
+
+    def _pattern(self, left: Array, right: Array, row: Array, col: Array) -> Array:
+        """a_i'b_j + r_i + c_j of the entries; of many, by all of the matrix, which takes a fraction of the time."""
+        if len(left) * len(right) <= min(DENSE * self.rows.size, BLOCK_NUMBERS):
+            whole = np.asarray(left, dtype=float) @ right.T + row[:, None] + col
+            return np.asarray(whole.ravel()[self._places])
+        low_rank = np.einsum("er,er->e", left[self.rows], right[self.cols], dtype=float)
+        return np.asarray(low_rank + row[self.rows] + col[self.cols])
+
+    @cached_property
+    def _places(self) -> Indices:
+        return self.rows * self.observations.shape[1] + self.cols
 
     def __repr__(self) -> str:
         return f"Watched: {self.rows.size} entries over {self.n} states; .mean, .sd, .mcse, .to_frame()"

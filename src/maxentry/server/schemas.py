@@ -359,7 +359,7 @@ class TableResponse(ResponseBody):
     roles: dict[Literal["row", "col", "value"], int] = Field(
         {}, description="Of a table that is plainly a list: its columns of rows, columns and values."
     )
-    totals: list[str] = Field([], description="Labels that are named like a sum or mean of others.")
+    totals: list[str] = Field([], description="Labels that are named like a sum, mean or count of others.")
     alike: list[list[str]] = Field([], description="Labels that differ only in case, blanks or a slip.")
 
 

@@ -48,6 +48,7 @@ _TOTALS = {
     ),
     *("insgesamt", "zwischensumme", "standardabweichung", "stabw", "std abw", "mw", "ø", "∅", "σ", "∑"),
 }
+_COUNTS = {"n", "count", "counts", "anzahl", "number of values", "n values"}
 _FIRST_WORDS = {
     *(
         "average",
@@ -81,6 +82,17 @@ def is_total(label: Hashable) -> bool:
         return False
     words = re.sub(r"\(.*?\)|\[.*?\]|[:.*=]", " ", label).casefold().split()
     return " ".join(words) in _TOTALS or (len(words) > 1 and words[0] in _FIRST_WORDS)
+
+
+def find_totals(labels: Sequence[Hashable]) -> list[str]:
+    """Find labels that name a sum, a mean or another figure of the others.
+
+    A count, like n, must be one of the last lines, and no other label a single letter.
+    """
+    counts = [x for x in labels[-_FOOTER_LINES:] if _is_short(x) and x.casefold().strip(" =:") in _COUNTS]
+    if any(_is_short(x) and len(x.strip()) == 1 and x not in counts for x in labels):
+        counts = []
+    return [x for x in labels if _is_short(x) and (is_total(x) or x in counts)]
 
 
 def find_alike(labels: Sequence[Hashable], known: Sequence[Hashable] = ()) -> list[tuple[str, str]]:
@@ -148,10 +160,10 @@ def doubt_labels(
     """
     if len(labels) + len(known) > MOST_LABELS or not any(isinstance(x, str) for x in labels):
         return []
-    totals, notes = [x for x in labels if is_total(x)], []
+    totals, notes = find_totals(labels), []
     if totals:
         which, they = _name(side, [*map(show, totals)]), "it counts" if len(totals) == 1 else "they count"
-        notes.append(f"{which}: named like a sum or mean of others, but {they} like any other {side}.")
+        notes.append(f"{which}: named like a sum, mean or count of others, but {they} like any other {side}.")
     if measured and (footers := [x for x in find_footers(labels, measured) if x not in totals]):
         counts = "counts" if len(footers) == 1 else "count"
         notes.append(

@@ -132,7 +132,8 @@ def _tell_file(
 ) -> schemas.FileReceiptResponse:
     table = tables.read(io.BytesIO(content), most=tables.MOST_CELLS)
     receipt = _tell(service, here, table, again, who, key)
-    unused = find_unused(table, words=here.campaign.settings.words)
+    state = here.campaign.state
+    unused = find_unused(table, words=state.settings.words, labels=(state.row_labels, state.col_labels))
     return schemas.FileReceiptResponse(**receipt.model_dump(), unused=unused, encoding=table.encoding)
 
 
@@ -171,7 +172,8 @@ def value_text(value: Any) -> Any:
 def _tell(
     service: Service, here: OpenCampaign, table: Any, again: bool, who: str | None, key: str | None
 ) -> schemas.ReceiptResponse:
-    lines = read_lines(table, words=here.campaign.settings.words)
+    state = here.campaign.state
+    lines = read_lines(table, words=state.settings.words, labels=(state.row_labels, state.col_labels))
     content = [line.content for line in lines]
     claim = Claim.from_request(key, ["tell", content, again])
     span = idempotency.find(service.storage, here.campaign.key, claim)

@@ -6,8 +6,10 @@ import { reasonRow } from "./reasons.js";
 
 const COMMA = /^\s*(?:[<>≤≥]=?\s*)?[+-]?\d*,\d+(?:e[+-]?\d+)?(?:\s*\.\.\s*[+-]?\d*,\d+(?:e[+-]?\d+)?)?\s*$/i;
 
+const THOUSANDS = /(?<![\d,])[1-9]\d{0,2},\d{3}(?!\d)/; // 1,234 may be 1234: the server refuses it and says so
+
 /** A typed value with decimal points: "47,5" is 47.5. Anything else is returned as it is. */
-export const withPoint = (text) => (COMMA.test(text) ? text.replaceAll(",", ".") : text).trim();
+export const withPoint = (text) => (COMMA.test(text) && !THOUSANDS.test(text) ? text.replaceAll(",", ".") : text).trim();
 
 /** Where an entry is, as screen readers hear it. */
 export const spoken = (item) => `id ${item.id}, row ${label(item.row)}, column ${label(item.col)}`;

@@ -110,7 +110,7 @@ export class Sheet {
     const button = (label, text) => h("button", { type: "button", class: "small", onclick: turn(label), "aria-label": `${text}: ${label}` }, text);
     const sums = [...new Set(totals)].filter((label) => rows.includes(label) || cols.includes(label)).map((label) => (this.left.has(label)
       ? h("p", { class: "note" }, `Left out: “${label}”. `, button(label, "Take it back"))
-      : h("p", { class: "note" }, `“${label}” is named like a sum or mean of others. `, button(label, "Leave it out"))));
+      : h("p", { class: "note" }, `“${label}” is named like a sum, mean or count of others. `, button(label, "Leave it out"))));
     const twins = alike.filter((pair) => [rows, cols].some((side) => pair.every((label) => side.includes(label)))).slice(0, 3)
       .map(([one, other]) => h("p", { class: "note" }, `“${one}” and “${other}” are named nearly alike. If they are the same, correct the file.`));
     return [...sums, ...twins];
