@@ -143,11 +143,6 @@ def complete(
         row=row, col=col, value=value, row_column=row_column, se=se,
         words=kind_words(kind, levels),
     )  # fmt: skip
-    if observations is not data:
-        warn_of_labels(observations)
-        warn_of_slips(observations, kind, noise, transform)
-        if kind == "numbers":
-            warn_of_lines(data, observations)
     transform = Transform.parse(transform)
     _check_types(effects, priors, start, seed, threads, dtype, scale)
     _check_effort(effort, sampling)
@@ -161,6 +156,11 @@ def complete(
             f"{int((observations.se > 0).sum())} with one; leave them out, or use noise='gaussian'"
         )
     likelihood.check_scale(transform, scale)
+    if observations is not data:
+        warn_of_labels(observations)
+        warn_of_slips(observations, kind, likelihood.noise, transform)
+        if kind == "numbers":
+            warn_of_lines(data, observations)
     likelihood.warn_of_limits(observations)
     warn_of_beyond(observations, likelihood.limits)
     features = read_side(row_features, observations.row_axis), read_side(col_features, observations.col_axis)
