@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from maxentry.posterior.complete import complete as complete
     from maxentry.posterior.posterior import Posterior as Posterior
     from maxentry.posterior.schedule import Sampling as Sampling
+    from maxentry.summary.held_out import hold_out as hold_out
 else:
     # Names are fetched when they are first used (PEP 562): Numba alone takes longer to import than the command
     # line may take to answer `--help` or a Tab.
@@ -27,6 +28,7 @@ else:
         "complete": "maxentry.posterior.complete",
         "Posterior": "maxentry.posterior.posterior",
         "Sampling": "maxentry.posterior.schedule",
+        "hold_out": "maxentry.summary.held_out",
     }
 
     def __getattr__(name: str) -> object:
@@ -53,4 +55,5 @@ __all__ = [
     "Sampling",
     "complete",
     "connect",
+    "hold_out",
 ]

@@ -599,3 +599,14 @@ def test_asks_about_one_row() -> None:
     assert "got none" in refused("ask", 1, "--about", "average", code=2)
     good("tell", "--id", entries[0]["id"], "--value", 5)
     assert answer("status")["pending"] == 2
+
+
+def test_wells_that_stay_empty_are_said() -> None:
+    begin(shape="6x5")
+    assert "empty" not in good("ask", "--plate", "4x4", "-o", "one.csv").stderr
+    told = good("ask", "--plate", "4x4", "-o", "two.csv").stderr
+    lines = len(pd.read_csv("two.csv"))
+    assert (
+        f"{16 - lines} of 16 wells stay empty: their entries are measured, pending or not to be asked for"
+        in told
+    )

@@ -4,11 +4,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from maxentry import complete
-from maxentry.errors import DataError
+from maxentry import Sampling, complete, hold_out
+from maxentry.errors import DataError, ParameterError
 from maxentry.observations import Observations
 from maxentry.summary import held_out
 from maxentry.summary.held_out import HeldOut, check_held_out, choose_held_out
@@ -289,3 +290,20 @@ def test_too_few_values_are_refused() -> None:
 def test_no_more_than_some_are_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held_out, "MOST", 7)
     assert choose_held_out(table(), np.random.default_rng(1)).sum() == 7
+
+
+def test_python_has_it_too() -> None:
+    data = table()
+    dense = np.full(data.shape, np.nan)
+    dense[data.rows, data.cols] = data.values
+    frame = pd.DataFrame(dense, [f"r{i}" for i in range(20)], [f"c{j}" for j in range(12)])
+    short: dict[str, Any] = {"rank": 1, "sampling": Sampling(chains=4, anneal=20, settle=20, draws=6, thin=2)}
+    found = hold_out(frame, seed=3, **short)
+    same = check_held_out(Observations.of(frame), lambda rest: complete(rest, seed=3, **short), 3)
+    assert found == same
+    assert str(found) == "\n".join(same.sentences())
+    long = frame.stack().reset_index().set_axis(["who", "what", "much"], axis=1)
+    assert hold_out(long, seed=3, row="who", col="what", value="much", **short).n == found.n
+    assert hold_out(frame > 0, seed=3, **short).said is not None  # yes and no
+    with pytest.raises(ParameterError):
+        hold_out(frame, level=2.0)

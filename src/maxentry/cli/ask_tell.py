@@ -68,7 +68,7 @@ def ask(
     Writes a plate: id, row, col, mean, sd, gain, cost and an empty column value. Fill it in and tell it.
     """
     output.check_writable(out, form, force=force)
-    given = options.parse_settings(limits)
+    given, wells = options.parse_settings(limits), 0
     if row is not None and (given or plate):
         raise typer.BadParameter("expected --row or other limits of the batch, got both.")
     if row is None and about is not About.row:
@@ -77,10 +77,12 @@ def ask(
         if given:
             raise typer.BadParameter("expected --plate or other limits of the batch, got both.")
         given = {"plates": plate}
-        if options.parse_shape(plate) is None:
+        block = options.parse_shape(plate)
+        if block is None:
             raise typer.BadParameter(
                 f"expected a plate like 8x12 or 16x24, got {plate!r}.", param_hint="--plate"
             )
+        wells = block[0] * block[1]
     with open_campaign(storage, name) as campaign:
         asked = campaign.ask(n, row=row, about=about.value, who=who, frame="columns", **given)
         table = plate_table(asked, for_program=as_json)
@@ -99,6 +101,11 @@ def ask(
             _say_next(table, out, where)
             _say_pending(table, campaign, where)
             _say_idle(asked["gain"], campaign, where)
+            if (empty := wells - table.n) > 0:
+                why = "their entries are measured, pending or not to be asked for, or rows or columns are too few"
+                output.warn(
+                    f"{empty} of {count(wells, 'well')} {'stays' if empty == 1 else 'stay'} empty: {why}."
+                )
         if table.n < n and limits["plates"] is None:
             of_row = "" if row is None else f" of row {row}"
             output.warn(f"Only {table.n} of {n}{of_row} could be asked: {_why_fewer(campaign)}.")

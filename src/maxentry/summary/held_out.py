@@ -6,22 +6,34 @@ can be said of a row without any.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from maxentry._types import Flags
 from maxentry.belief import Entries
 from maxentry.errors import DataError
-from maxentry.posterior.intervals import predict
+from maxentry.model.likelihood import DataKind, kind_words
+from maxentry.observations import Observations, find_kind
+from maxentry.posterior.intervals import check_level, predict
 from maxentry.summary.places import place_values
 from maxentry.wording import count, number
 
 if TYPE_CHECKING:
-    from maxentry.observations import Observations
     from maxentry.posterior.posterior import Posterior
 
+READING = (
+    "shape",
+    "row_labels",
+    "col_labels",
+    "row",
+    "col",
+    "value",
+    "row_column",
+    "se",
+)  # how data are read
 SHARE = 0.1  # of the measured entries
 FEWEST, LARGEST_SHARE = 20, 0.25  # of small tables so many, but a quarter at most
 MOST = 10_000  # entries
@@ -60,6 +72,9 @@ class HeldOut(NamedTuple):
     converged: bool = True
     advice: str = ""
     interrupted: bool = False
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
 
     def sentences(self) -> list[str]:
         """Return it in plain words."""
@@ -158,6 +173,33 @@ def choose_held_out(observations: Observations, rng: np.random.Generator) -> Fla
             left[0][rows[k]] -= 1
             left[1][cols[k]] -= 1
     return np.asarray(held[entry])
+
+
+def hold_out(
+    data: Any,
+    rank: int | Literal["auto"] = "auto",
+    *,
+    seed: int = 0,
+    level: float = 0.9,
+    kind: DataKind | None = None,
+    levels: Sequence[Any] | None = None,
+    **settings: Any,
+) -> HeldOut:
+    """Hold out a tenth of the values (of small tables up to a quarter), predict them from the rest, and compare.
+
+    It prints as sentences: how far off predictions are, and whether intervals are right. The same as
+    `maxentry complete --check`.
+
+    seed: of what is held out, and of the fit. level: of the intervals. All else as in `maxentry.complete`.
+    """
+    from maxentry.posterior.complete import complete  # imported late: the sampler is slow to import
+
+    check_level(level)
+    kind, levels = find_kind(data, kind, levels, settings.get("value"), settings.get("row_column"))
+    reading = {name: settings.pop(name) for name in READING if name in settings}
+    observations = Observations.of(data, **reading, words=kind_words(kind, levels))
+    fit = partial(complete, rank=rank, seed=seed, kind=kind, levels=levels, **settings)
+    return check_held_out(observations, fit, seed, level)
 
 
 def check_held_out(
