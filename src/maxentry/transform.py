@@ -498,9 +498,9 @@ def find_slips(values: Array, rows: Indices | Indices32, cols: Indices | Indices
     100, or varies by less than a factor of 10, and a slip is FAR times as large as all of it or as much smaller. Hits
     among many values near zero, and heavy tails, are none.
     """
-    found = find_far(values)
-    if not found.size or values.size > MOST_VALUES:
-        return found[:0]
+    found = find_far(values[: 0 if values.size > MOST_VALUES else None])  # of very many nobody looks at one
+    if not found.size:
+        return found
     rest = np.delete(values, found)
     low, high = rest.min(), rest.max()
     n = found.size

@@ -27,7 +27,7 @@ from maxentry.frames import is_sequence, to_list
 from maxentry.labels import Axis, check_labels, label_text, place
 from maxentry.readings import Reading
 from maxentry.tables.doubts import doubt_labels
-from maxentry.transform import is_beyond, note_slips
+from maxentry.transform import MOST_VALUES, is_beyond, note_slips
 from maxentry.wording import as_text, sentence, show
 
 Outcome = tuple[Sequence[Event], None]
@@ -440,6 +440,8 @@ def doubt_values(state: State, lines: Sequence[Line] | None = None) -> list[str]
     """Name values that must be slips, of these lines or of all: a lost decimal point, say. Mostly none."""
     likelihood = state.settings.likelihood
     if likelihood.discrete or likelihood.noise == "student" or state.settings.transform != "none":
+        return []
+    if len(state.standing) > MOST_VALUES:  # before they are copied
         return []
     plain = np.flatnonzero(state.ends[0] == state.ends[1])
     rows, cols = (side[plain] for side in state.told)
