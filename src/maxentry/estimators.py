@@ -11,26 +11,29 @@ Needs scikit-learn: pip install 'maxentry[sklearn]'.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 from warnings import warn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from threadpoolctl import threadpool_limits
 
 from maxentry import frames
 from maxentry._types import Array
+from maxentry.belief import BLOCK_NUMBERS
 from maxentry.cells import Words, read_cells
 from maxentry.completion import Completion, nuclear_norm
 from maxentry.completion.result import fold_in as fold_in_completion
 from maxentry.errors import DataError, MissingDependencyError, ParameterError, is_whole
+from maxentry.labels import as_array, floats
 from maxentry.model.likelihood import DataKind, Noise, kind_words
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations, find_kind
 from maxentry.posterior.complete import complete
-from maxentry.posterior.fold_in import fold_in, fold_in_mean
+from maxentry.posterior.new_rows import Fitted, NewRows
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.schedule import Effort, Kind, Sampling
 from maxentry.tables.layout import is_word, name_long
@@ -318,3 +321,51 @@ def _seed(random_state: Any) -> int:
         return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     except (ValueError, TypeError) as error:
         raise ParameterError(str(error)) from None
+
+
+# New rows of a posterior: mean and sd of every entry, of rows that do not depend on each other
+
+
+class RowMoments(NamedTuple):
+    """Posterior mean and standard deviation of every entry of some new rows, (n, m2)."""
+
+    mean: Array
+    sd: Array
+
+
+def fold_in(posterior: Fitted, Y: ArrayLike, ends: Sequence[Array] | None = None) -> RowMoments:
+    """Mean and sd of every entry of new rows Y (n, m2), NaN where missing; no row depends on those beside it.
+
+    ends: lower and upper ends (n, m2) of what was measured, where some of it is limits or ranges. The sd, without the
+    noise of measurements, holds both the uncertainty of the row given the columns and that of the columns.
+    """
+    found = [(new.exact_mean(), new.arrays.sd) for new in _blocks(posterior, Y, ends)]
+    return RowMoments(*map(np.vstack, zip(*found, strict=True)))
+
+
+def fold_in_mean(posterior: Fitted, Y: ArrayLike, ends: Sequence[Array] | None = None) -> Array:
+    """The mean of `fold_in`, without the cost of the sd."""
+    return np.vstack([new.exact_mean() for new in _blocks(posterior, Y, ends)])
+
+
+def _blocks(posterior: Fitted, Y: ArrayLike, ends: Sequence[Array] | None) -> Iterator[NewRows]:
+    """New rows, so many at once that their draws stay small."""
+    given, m2 = as_array(Y), posterior.shape[1]
+    if given.ndim != 2 or given.shape[1] != m2:
+        raise DataError(f"expected new rows as an array of n x {m2}, got shape {given.shape}")
+    values = floats(given, lambda k: f"row {k // m2}, column {k % m2}")
+    if np.isinf(values).any():
+        i, j = np.argwhere(np.isinf(values))[0]
+        raise DataError(f"expected finite numbers, got {values[i, j]} at row {i}, column {j}")
+    columns = posterior.columns
+    most = int((~np.isnan(values)).sum(1).max(initial=0))
+    step = max(1, BLOCK_NUMBERS // (m2 + columns.Q[:, 0].size + len(columns.Q) * most))
+    form = frames.Form(None, None, posterior.observations.col_labels)
+    with threadpool_limits(1):  # threads on matrices this thin cost more than they give
+        for start in range(0, len(values), step):
+            part = values[start : start + step]
+            i, j = np.nonzero(~np.isnan(part))
+            low, high = (None, None) if ends is None else (end[start : start + step][i, j] for end in ends)
+            shape = max(2, len(part)), m2  # the least that observations have
+            told = Observations.from_triples(i, j, part[i, j], shape, low=low, high=high) if i.size else None
+            yield NewRows(posterior, form._replace(row_labels=tuple(range(len(part)))), told, apart=True)

@@ -12,10 +12,10 @@ from tests.reference import latent_slow as slow
 
 from maxentry import Observations, Posterior, Sampling, complete
 from maxentry.errors import DataError, ParameterError
+from maxentry.estimators import fold_in, fold_in_mean
 from maxentry.model.likelihood import GAUSSIAN, Likelihood, NoiseLaw
 from maxentry.posterior import chains
 from maxentry.posterior.chains import model_values
-from maxentry.posterior.fold_in import fold_in, fold_in_mean
 from maxentry.posterior.rank import mixture_weights, stacking_weights
 from maxentry.transform import Transform, ValueMap
 

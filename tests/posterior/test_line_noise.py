@@ -8,10 +8,10 @@ from tests.posterior.examples import equal
 from maxentry import Posterior, Priors, Sampling, complete
 from maxentry.campaign.fits import _noise_variances
 from maxentry.errors import ParameterError
+from maxentry.estimators import fold_in_mean
 from maxentry.model.likelihood import LINE_NU_VALUES, NoiseLaw
 from maxentry.model.priors import InverseGamma
 from maxentry.posterior import gibbs
-from maxentry.posterior.fold_in import fold_in_mean
 
 PLAN = Sampling(chains=8, anneal=80, settle=80, draws=8, thin=5)
 

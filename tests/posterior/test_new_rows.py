@@ -10,12 +10,12 @@ from tests.reference import new_rows_slow
 
 import maxentry
 from maxentry import Observations, Posterior, Priors, Sampling
+from maxentry import estimators as estimating
 from maxentry.errors import DataError, LabelError, ParameterError
+from maxentry.estimators import fold_in, fold_in_mean
 from maxentry.kernels import ridge as kernel
 from maxentry.model.likelihood import NoiseLaw
-from maxentry.posterior import fold_in as estimating
 from maxentry.posterior import new_rows as module
-from maxentry.posterior.fold_in import fold_in, fold_in_mean
 from maxentry.posterior.gibbs import Repeats, gather
 
 QUICK = Sampling(chains=3, anneal=20, settle=10, draws=4, thin=1)

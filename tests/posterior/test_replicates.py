@@ -11,11 +11,11 @@ from tests.reference.gibbs_slow import State
 
 from maxentry import Observations, Posterior, Sampling, complete
 from maxentry.errors import ParameterError
+from maxentry.estimators import fold_in
 from maxentry.kernels import gibbs as kernel
 from maxentry.kernels import rng as variances
 from maxentry.model.likelihood import Likelihood
 from maxentry.posterior import gibbs
-from maxentry.posterior.fold_in import fold_in
 from maxentry.posterior.gibbs import gather
 
 SHORT = Sampling("long", chains=2, anneal=60, settle=40, draws=40, thin=2)

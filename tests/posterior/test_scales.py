@@ -8,8 +8,8 @@ from tests.posterior.examples import MANY, SHORT, equal, low_rank
 
 from maxentry import Posterior, complete
 from maxentry.errors import DataError, ParameterError
+from maxentry.estimators import fold_in
 from maxentry.posterior.archive import read
-from maxentry.posterior.fold_in import fold_in
 from maxentry.transform import LineSpreads, find_scales
 
 ODD = 3

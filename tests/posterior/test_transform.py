@@ -11,8 +11,8 @@ from tests.reference.transform_slow import inverse_slow
 
 from maxentry import Posterior, complete
 from maxentry.errors import DataError, ParameterError
+from maxentry.estimators import fold_in, fold_in_mean
 from maxentry.model.likelihood import COPIES
-from maxentry.posterior.fold_in import fold_in, fold_in_mean
 from maxentry.transform import NONE, Transform
 
 ROWS, COLS = [f"r{i}" for i in range(12)], [f"c{j}" for j in range(9)]

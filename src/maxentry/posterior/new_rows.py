@@ -22,7 +22,7 @@ weight
     p(y | draw s) ∝ sqrt(|Q| / |P|) exp((h'P^-1 h - sum e_j^2 / eta2) / 2),
 
 by which draws are resampled. Where few would be left, weights are raised to a power at which enough remain. Estimators
-(`fold_in.py`), whose rows must not depend on each other, have equal weights and the same random numbers for every row.
+(`estimators.py`), whose rows must not depend on each other, have equal weights and the same random numbers for all.
 """
 
 from __future__ import annotations
