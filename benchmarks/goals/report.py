@@ -25,7 +25,8 @@ BESIDE = {"regret": "pattern regret", "tau": "chance"}
 HEAD = """What choosing for a goal brings, beside rules that others use.
 
 Written by `python -m benchmarks.goals`; figures of single campaigns are in `goals/cells.jsonl`. The replicates
-that are there are counted; the command goes on to ten.
+that are there are counted; the command goes on to ten. All are of the prior of row and column effects of before,
+IG(1/2, 0.0001) ([averages](averages.md)): with few values a row figures differ today.
 
 """
 TINY = 0.005  # sds: regret below it counts as none
