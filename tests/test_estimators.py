@@ -186,6 +186,34 @@ def test_names_that_are_whole_numbers_are_kept_and_checked():
     completer.transform(Y)  # an array has no names
 
 
+def test_columns_that_are_counted_from_zero_keep_their_order():
+    _, Y = rank_two(m2=4)
+    completer = NuclearNormCompleter(1.0).fit(pd.DataFrame(Y))
+    with pytest.raises(DataError, match=r"in their order, .0, 1, 2, 3., got .3, 2, 1, 0."):
+        completer.transform(pd.DataFrame(Y)[[3, 2, 1, 0]])
+    completer.transform(pd.DataFrame(Y, columns=[11, 12, 13, 14]))  # of those fit knows nothing
+    pairs = pd.MultiIndex.from_product([[1, 2], [3, 4]])
+    assert [*NuclearNormCompleter(1.0).fit(pd.DataFrame(Y, columns=pairs)).get_feature_names_out()] == [
+        *pairs
+    ]
+
+
+def test_a_column_may_have_no_name():
+    _, Y = rank_two(m2=4)
+    frame = pd.DataFrame(Y, columns=[11, 12, np.nan, 14])
+    filled = NuclearNormCompleter(1.0).fit(frame).transform(frame)
+    assert np.array_equal(filled, NuclearNormCompleter(1.0).fit_transform(Y))
+    assert filled.columns.equals(frame.columns)
+
+
+def test_a_series_is_refused_in_the_words_of_scikit_learn():
+    _, Y = rank_two(m2=4)
+    completer = NuclearNormCompleter(1.0)
+    for fitted in (completer.fit, completer.fit(Y).transform):
+        with pytest.raises(ValueError, match="2-dimensional"):
+            fitted(pd.Series(Y[:, 0]))
+
+
 @pytest.mark.parametrize("library", [pd, pl])
 def test_a_column_of_labels_is_not_fitted_in_silence(library):
     _, Y = rank_two(m2=4)

@@ -106,7 +106,7 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
                 f"maxentry.complete for it{pivot}."
             )
         self._check_names(X, reset=reset)
-        if reset and frames.frame_library(X) is not None:
+        if reset and frames.frame_library(X) is not None and frames.is_frame(X):  # a series is neither
             self._check_labels(X)
         ends, text = None, _text_cells(X)
         if text is not None:
@@ -121,15 +121,23 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
         return Y, ends
 
     def _check_names(self, X: Any, *, reset: bool) -> None:
-        """Remember names of columns that are no text, which scikit-learn does not, and refuse another order."""
-        names = [*X.columns] if frames.frame_library(X) == "pandas" else []
-        plain = names == [*range(len(names))] or all(isinstance(name, str) for name in names)
+        """Remember names of columns that are no text, which scikit-learn does not, and refuse another order.
+
+        Without names columns are counted from 0. Names of which one is missing are not remembered.
+        """
+        names = [*getattr(X, "columns", ())] if frames.frame_library(X) == "pandas" else []
+        counted = [*range(len(names))]
+        plain = (
+            names == counted or all(isinstance(x, str) for x in names) or any(map(frames.is_missing, names))
+        )
         if reset:
             self._other_names = None if plain else names
-        elif not plain and self._other_names not in (None, names):
-            raise DataError(
-                f"expected the columns of fit in their order, {show(self._other_names)}, got {show(names)}."
-            )
+        elif not plain and (self._other_names or {*names} == {*counted}):
+            known = self._other_names or counted
+            if names != known:
+                raise DataError(
+                    f"expected the columns of fit in their order, {show(known)}, got {show(names)}."
+                )
 
     def _check_labels(self, X: Any) -> None:
         """Refuse a frame whose first column has labels of rows, and warn where it may have."""
@@ -152,7 +160,7 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
             return super().get_feature_names_out(input_features)
         check_is_fitted(self, "rank_")
         output = getattr(self, "_sklearn_output_config", {}).get("transform")
-        return np.array([str(x) for x in names] if output == "polars" else names, dtype=object)
+        return np.fromiter(map(str, names) if output == "polars" else names, dtype=object)
 
     def _observations(self, X: Any) -> Observations:
         """The observations to fit, by the labels of a frame; where its index repeats itself, rows by position."""

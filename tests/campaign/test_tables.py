@@ -120,7 +120,11 @@ def test_a_short_list_is_known_by_the_labels_of_the_campaign(library: Any, tmp_p
     columns = {"substrate": ["S2", "S1"], "ligand": ["L1", "L2"], "yield": [0.5, 0.7], "who": ["ann", "bob"]}
     names = {"rows": ["L1", "L2", "L3"], "cols": ["S1", "S2"]}
     with campaign(**names) as c:
-        with pytest.warns(UserWarning, match="1 column is not used: 'who'"):
+        said = "The table: read as a list: row = 'ligand', column = 'substrate', value = 'yield'."
+        with (
+            pytest.warns(UserWarning, match="1 column is not used: 'who'"),
+            pytest.warns(UserWarning, match=said),
+        ):
             assert c.tell(library.DataFrame(columns)).told == 2
         assert c.export(frame="columns")["row"] == ["L1", "L2"]
         assert c.export(frame="columns")["col"] == ["S2", "S1"]
@@ -129,6 +133,35 @@ def test_a_short_list_is_known_by_the_labels_of_the_campaign(library: Any, tmp_p
         two = {"ligand": ["L1"], "substrate": ["S1"], "yield": [0.5], "time": [3.0]}  # which are the values?
         with pytest.raises(DataError, match="'S1'"):
             c.tell(library.DataFrame(two))
+
+
+WORDS = {"rows": ["L1", "L2", "L3"], "cols": ["S1", "S2"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "named"),
+    [
+        # A matrix with a wrong name: its first columns hold known labels, which are numbers
+        ({"rows": [*range(1, 11)], "cols": [*range(1, 6)]}, "item,1,6\n1,1,2\n2,5,2\n3,3,4\n", "6"),
+        ({"rows": [*range(1, 11)], "cols": [*range(1, 6)]}, "item,7,6\n1,1,2\n2,5,2\n3,3,4\n", "7"),
+        # Numbers fit both ways: which are the rows?
+        ({"rows": 10, "cols": 10}, "assay,compound,y\n1,2,0.5\n2,5,2.5\n3,3,4.5\n", "compound"),
+        # Labels of both sides
+        ({"rows": ["A", "B", "C"], "cols": ["A", "B"]}, "to,from,y\nA,B,1.5\nC,A,2.5\n", "B"),
+        ({"rows": ["A", "B", "C"], "cols": ["A", "B"]}, "from,to,y\nA,B,1.5\nB,A,2.5\n", "B"),
+        # Two columns hold rows
+        (WORDS, "from,to,on,y\nL1,L2,S1,1.5\nL2,L3,S2,2.5\n", "L2"),
+        # A list without a line of names, and a column of the matrix among words
+        (WORDS, "L1,S1,0.5\nL2,S2,0.7\n", "S2"),
+        (WORDS, "L1,S1,0.5\nL1,S2,0.7\nL2,S2,0.9\n", "S2"),
+        (WORDS, "ligand,substrate,S1\nL1,S1,0.5\nL2,S2,0.7\n", "S1"),
+    ],
+)
+def test_nothing_is_guessed_where_a_table_may_be_read_otherwise(given: Any, text: str, named: str) -> None:
+    with campaign(**given) as c:
+        with pytest.raises((DataError, LabelError), match=f"'{named}'"):
+            c.tell(io.StringIO(text))
+        assert values(c) == []
 
 
 def test_reasons_are_kept(asked: Campaign) -> None:

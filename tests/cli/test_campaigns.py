@@ -301,8 +301,11 @@ def test_nothing_is_taken_of_a_table_with_a_mistake() -> None:
 def test_a_short_list_is_known_by_the_labels_of_the_campaign() -> None:
     begin()
     Path("t.csv").write_text("ligand,substrate,yield\nr1,c2,0.5\nr2,c1,0.7\n")
-    assert answer("tell", "t.csv")["told"] == 2
+    said = good("tell", "t.csv").stderr
+    assert "t.csv: read as a list: row = 'ligand', column = 'substrate', value = 'yield'." in said
     assert [(e["row"], e["col"]) for e in answer("export")["entries"]] == [("r1", "c2"), ("r2", "c1")]
+    Path("t.csv").write_text("r1,c1,0.5\nr1,c2,0.7\nr1,c3,0.9\n")
+    assert "expected a line of names first" in refused("tell", "t.csv")
 
 
 def test_a_plate_sorted_in_one_column_only_is_refused() -> None:

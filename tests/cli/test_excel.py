@@ -249,6 +249,30 @@ def test_numbers_in_percent_are_read_as_they_are_shown() -> None:
     assert "percent" not in good("new", "plain", "--from", "plain.xlsx").stderr
 
 
+@pytest.mark.parametrize("form", ["#,##0.0_%_);(#,##0.0)_%", "0*%", r"0.0\%", '0"%"', "0.0_%"])
+def test_a_format_with_a_percent_sign_that_scales_nothing_is_none(form: str) -> None:
+    write_book("t.xlsx", Sheet=[["ligand", "S1"], ["L1", 12.5]])
+    book = load_workbook("t.xlsx")
+    book.active["B2"].number_format = form
+    book.save("t.xlsx")
+    read = tables.read("t.xlsx")
+    assert (read.columns[1], read.notes) == ([12.5], ())
+
+
+@pytest.mark.filterwarnings("ignore:.*numbers in percent")
+def test_labels_in_percent_are_read_alike_of_rows_and_columns() -> None:
+    write_book("t.xlsx", Sheet=[["dose", 0.1, 0.255], [0.1, 0.45, 0.5], [0.255, 0.07, 12.5]])
+    book = load_workbook("t.xlsx")
+    for cell in ("B1", "C1", "A2", "A3", "B2", "C2", "B3"):
+        book.active[cell].number_format = "0.0%"
+    book.save("t.xlsx")
+    read = tables.read("t.xlsx")
+    assert read.names == ["dose", "10", "25.5"]
+    assert read.columns == [[10.0, 25.5], [45.0, 7.0], [50.0, 12.5]]
+    assert len(read.notes) == 1
+    assert "B1: numbers in percent are read as Excel shows them" in read.notes[0]
+
+
 def test_a_cell_that_excel_took_for_a_date_is_refused_with_what_to_do() -> None:
     day, time = dt.datetime(2024, 5, 1), dt.datetime(2024, 5, 1, 12, 30)
     write_book("t.xlsx", Sheet=[["lig", "S1", "S2"], ["L1", day, 0.5], ["L2", 1.5, time]])

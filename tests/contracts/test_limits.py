@@ -218,4 +218,6 @@ def test_a_table_with_other_names_is_no_wide_one(lab: Any) -> None:  # noqa: F81
         campaign.tell({"row": ["a"], "value": [1.0]})
     assert values(campaign) == []
     # By the labels of the campaign it is known for a list
-    assert campaign.tell({"ligand": ["a", "b"], "substrate": ["x", "y"], "yield": [1.0, 2.0]}).told == 2
+    columns = {"ligand": ["a", "b"], "substrate": ["x", "y"], "yield": [1.0, 2.0]}
+    with pytest.warns(UserWarning, match="read as a list: row = 'ligand', column = 'substrate'"):
+        assert campaign.tell(columns).told == 2

@@ -176,8 +176,9 @@ def test_a_workbook_is_read_sheet_by_sheet(lab: Any, reader: Reader, tmp_path: P
     for line in (["note"], ["made on Monday"]):
         book.active.append(line)
     page_two = book.create_sheet("yields")
-    for cells in (["ligand", "S1", "S2"], ["L1", 1.5, None], ["L2", 2, "<0.5"]):
+    for cells in (["ligand", "S1", "S2"], ["L1", 0.015, None], ["L2", 2, "<0.5"]):
         page_two.append(cells)
+    page_two["B2"].number_format = "0.0%"
     book.save(tmp_path / "yields.xlsx")
     page = reader(lab.url).tab()
     page.get_by_role("button", name="New campaign").click()
@@ -187,6 +188,7 @@ def test_a_workbook_is_read_sheet_by_sheet(lab: Any, reader: Reader, tmp_path: P
     expect(form.get_by_role("region", name="How the file was read")).to_contain_text(
         "2 rows, 2 columns, 3 values"
     )
+    form.get_by_text("B2: numbers in percent are read as Excel shows them: 45% is 45.").wait_for()
     form.get_by_role("button", name="Begin", exact=True).click()
     page.get_by_role("heading", name="yields", level=1).wait_for()
     path = created(lab)

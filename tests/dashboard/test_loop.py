@@ -142,6 +142,18 @@ def test_a_bad_file_names_its_line_and_changes_nothing(lab: Any, reader: Reader,
     assert states == ["told", "told", "failed", "pending"]
 
 
+def test_how_a_list_was_read_is_said(lab: Any, reader: Reader, tmp_path: Path) -> None:
+    path = campaign(lab, pending=1)
+    page = reader(lab.url).tab(address(path))
+    shown(page, 2)
+    known = lab.get(f"{path}/labels").json()
+    file = tmp_path / "list.csv"
+    file.write_text(f"ligand,substrate,yield\n{known['rows'][0]},{known['cols'][1]},0.5\n")
+    page.get_by_label("Results as a file").set_input_files(file)
+    said = "1 value saved. The table: read as a list: row = 'ligand', column = 'substrate', value = 'yield'."
+    page.locator(".toast", has_text=said).wait_for()
+
+
 def test_a_plate_goes_out_and_comes_back(lab: Any, reader: Reader, tmp_path: Path) -> None:
     path = campaign(lab, pending=3, rows=['a,"b"', "c\nd", "=1+1"], cols=["x", "y"])
     page = reader(lab.url).tab(address(path))

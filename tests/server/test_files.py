@@ -7,6 +7,7 @@ import io
 
 import numpy as np
 import pytest
+from openpyxl import Workbook
 from tests.server.live import begin, serving
 
 BYTES = {"Content-Type": "application/octet-stream"}
@@ -235,3 +236,27 @@ def test_a_workbook_may_be_sent_as_what_it_is() -> None:
         assert client.post("/tables", content=book.content, headers={"Content-Type": WORKBOOK}).json()[
             "names"
         ]
+
+
+@pytest.mark.filterwarnings("ignore:.*numbers in percent", "ignore:.*read as a list")
+def test_how_a_file_was_read_is_said_with_the_table_and_with_the_receipt() -> None:
+    book, content = Workbook(), io.BytesIO()
+    for line in (["ligand", "substrate", "yield"], ["a", "x", 0.45], ["b", "y", 0.07]):
+        book.active.append(line)
+    book.active["C2"].number_format = book.active["C3"].number_format = "0%"
+    book.save(content)
+    percent = "the workbook, C2: numbers in percent are read as Excel shows them: 45% is 45. Format cells as numbers"
+    with serving() as client:
+        path = begin(client, rows=["a", "b"], cols=["x", "y"])
+        [note] = client.post("/tables", content=content.getvalue(), headers=BYTES).json()["notes"]
+        assert note == f"{percent.replace('the workbook', 'the file')} for 0.45."
+        told = client.post(
+            f"{path}/tell/csv", content=content.getvalue(), headers={"Content-Type": "text/csv"}
+        )
+        listed = "the workbook: read as a list: row = 'ligand', column = 'substrate', value = 'yield'."
+        assert told.json()["notes"] == [f"{percent} for 0.45.", listed]
+        assert (told.json()["told"], told.json()["unused"]) == (2, [])
+        items = client.get(f"{path}/measurements").json()["items"]
+        assert [(x["row"], x["col"], x["value"]) for x in items] == [("a", "x", 45.0), ("b", "y", 7.0)]
+        plain = client.post("/tables", content=b"a,b\nx,1.5\n", headers=BYTES)
+        assert plain.json()["notes"] == []

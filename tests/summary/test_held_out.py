@@ -1,5 +1,6 @@
 """Values that were held out: which are chosen, and that errors and shares are those of counting by hand."""
 
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -307,3 +308,30 @@ def test_python_has_it_too() -> None:
     assert hold_out(frame > 0, seed=3, **short).said is not None  # yes and no
     with pytest.raises(ParameterError):
         hold_out(frame, level=2.0)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", True])
+def test_a_seed_that_is_none_is_refused_first(seed: Any) -> None:
+    with pytest.raises(ParameterError, match="seed must be a whole number of at least 0 or None, got"):
+        hold_out("no data", seed=seed)
+
+
+def test_it_warns_of_what_may_not_be_meant_as_complete_does() -> None:
+    rng = np.random.default_rng(4)
+    values = rng.normal(50.0, 5.0, (12, 6)) + rng.normal(0.0, 10.0, (12, 1))
+    values[3, 2] = 9720.0
+    frame = pd.DataFrame(values, [f"r{i}" for i in range(11)] + ["mean"], [*"abcdef"]).stack().reset_index()
+    frame.columns = pd.Index(["row", "col", "value"])
+    frame = pd.concat([frame, frame.iloc[:1]])
+    short: dict[str, Any] = {"rank": 1, "sampling": Sampling(chains=4, anneal=20, settle=20, draws=6, thin=2)}
+
+    def warned(work: Any) -> list[str]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            work(frame, seed=3, **short)
+        return [str(x.message) for x in caught]
+
+    found = warned(hold_out)
+    for said in ("'mean'", "9720", "the same as an earlier line"):
+        assert sum(said in note for note in found) == 1, (said, found)
+    assert found == warned(complete)

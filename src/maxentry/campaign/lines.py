@@ -15,7 +15,7 @@ from maxentry.labels import label_columns, label_text
 from maxentry.readings import Reading, parse_line
 from maxentry.tables import DecimalComma, Table
 from maxentry.tables.doubts import warn_of_copies
-from maxentry.tables.layout import MOST_COLUMNS, find_long, is_word
+from maxentry.tables.layout import MOST_COLUMNS, are_words, find_long, is_word
 from maxentry.wording import as_text, show
 
 
@@ -113,36 +113,46 @@ def _find_columns(table: Table, se: str | None, words: Words | None) -> dict[str
     return places | {name: beside[name] for name in ("low", "high", "se", *counts) if name in beside}
 
 
-def find_unused(
-    table: Table, se: str | None = None, words: Words | None = None, labels: Sides | None = None
-) -> list[Any]:
-    """Return the names of the columns that `read_lines` does not read."""
-    table = name_roles(table, labels)
+def find_unused(table: Table, se: str | None = None, words: Words | None = None) -> list[Any]:
+    """Return the names of the columns that `read_lines` does not read, of a table that `name_roles` returned."""
     used = _find_columns(table, se, words).values()
     return [] if _is_wide(table) else frames.find_unused(table.names, used)
 
 
 def name_roles(table: Table, labels: Sides | None = None) -> Table:
-    """Return a long table with its roles as names; any other as it is. labels: of rows and columns, if known."""
+    """Return a long table with its roles as names, and say how it was read; any other as it is.
+
+    labels: of rows and columns, if known.
+    """
     if not _is_wide(table, counts=True):
         return table
     rows, cols = ({*map(label_text, side)} for side in labels or ((), ()))
-    if labels and {name.strip() for name in table.names[1:]} <= cols:
-        return table  # every column is one of the matrix
+    if not cols.isdisjoint(name.strip() for name in table.names[1:]):
+        return table  # a column is one of the matrix, or the first line has no names
     found = find_long(table.names, table.columns) or _find_labels(table, rows, cols)
+    if not found:
+        return table
     roles = {j: role for role, j in found.items()}
-    return replace(table, names=[roles.get(j, name) for j, name in enumerate(table.names)])
+    called = {"row": "row", "col": "column", "value": "value"}
+    said = ", ".join(f"{called[role]} = {show(table.names[j])}" for role, j in found.items())
+    note = f"{table.source or 'The table'}: read as a list: {said}."
+    warn(note, stacklevel=5)
+    names = [roles.get(j, name) for j, name in enumerate(table.names)]
+    return replace(table, names=names, notes=(*table.notes, note))
 
 
 def _find_labels(table: Table, rows: set[str], cols: set[str]) -> dict[str, int]:
-    """Return the positions of row, col and value where two columns hold known labels, and one other numbers."""
-    texts = [{*map(label_text, column)} for column in table.columns[:MOST_COLUMNS]]
-    row = next((j for j, x in enumerate(texts) if x <= rows), None)
-    col = next((j for j, x in enumerate(texts) if x <= cols and j != row), None)
-    values = [j for j, x in enumerate(table.columns) if j not in (row, col) and not all(map(is_word, x))]
-    if row is None or col is None or len(values) != 1:
+    """Return the positions of row, col and value where one column holds known rows, one known columns, one numbers.
+
+    Nothing where that could be said of other columns, too: labels that rows share with columns, or that are numbers.
+    """
+    if not rows.isdisjoint(cols):
         return {}
-    return {"row": row, "col": col, "value": values[0]}
+    texts = {j: {*map(label_text, x)} for j, x in enumerate(table.columns[:MOST_COLUMNS]) if are_words(x)}
+    at = [j for side in (rows, cols) for j, x in texts.items() if x <= side]
+    values = [j for j, x in enumerate(table.columns) if j not in at and not all(map(is_word, x))]
+    fits = len(at) == 2 and texts[at[0]] <= rows and texts[at[1]] <= cols and len(values) == 1
+    return dict(zip(("row", "col", "value"), (*at, *values), strict=True)) if fits else {}
 
 
 def lines_from_table(

@@ -201,6 +201,7 @@ def tell(
     from maxentry.campaign.lines import name_roles
     from maxentry.cells import with_points
     from maxentry.cli import matrices
+    from maxentry.tables.layout import find_long
 
     single = (id, row, col, value) != (None,) * 4
     if data is not None and single:
@@ -217,7 +218,8 @@ def tell(
                 report["value"] = [with_points(value or "", "--value", "unambiguous")]
         else:
             state = campaign.state
-            report = report if names else name_roles(report, (state.row_labels, state.col_labels))
+            if not names and not find_long(report.names, report.columns):  # those are read as other files are
+                report = name_roles(report, (state.row_labels, state.col_labels))
             report = _parse_report(report, names, se, campaign.settings.words)
         column = se if isinstance(report, Table) else None
         receipt = campaign.tell(report, se=column, again=again, who=who)

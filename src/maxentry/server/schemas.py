@@ -160,6 +160,9 @@ class ReceiptResponse(_response(Receipt)):  # type: ignore[misc]
 class FileReceiptResponse(ReceiptResponse):
     """The same for a file, the names of its columns that were not used, and how its text was read."""
 
+    notes: list[str] = Field(
+        [], description="How the file was read, where that may not be meant; and on slips."
+    )
     unused: list[str]
     encoding: str | None = Field(None, description=ENCODING)
 
@@ -356,6 +359,7 @@ class TableResponse(ResponseBody):
     )
     encoding: str | None = Field(None, description=ENCODING)
     title: str = Field("", description="What stands above the names and was left out.")
+    notes: list[str] = Field([], description="How the file was read, where that may not be meant.")
     roles: dict[Literal["row", "col", "value"], int] = Field(
         {}, description="Of a table that is plainly a list: its columns of rows, columns and values."
     )

@@ -14,12 +14,14 @@ import numpy as np
 
 from maxentry._types import Flags
 from maxentry.belief import Entries
-from maxentry.errors import DataError
+from maxentry.errors import DataError, ParameterError, is_whole
 from maxentry.model.likelihood import DataKind, kind_words
 from maxentry.observations import Observations, find_kind
 from maxentry.posterior.intervals import check_level, predict
 from maxentry.summary.places import place_values
-from maxentry.wording import count, number
+from maxentry.tables.doubts import warn_of_labels, warn_of_lines
+from maxentry.transform import warn_of_slips
+from maxentry.wording import count, number, show
 
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
@@ -179,7 +181,7 @@ def hold_out(
     data: Any,
     rank: int | Literal["auto"] = "auto",
     *,
-    seed: int = 0,
+    seed: int | None = 0,
     level: float = 0.9,
     kind: DataKind | None = None,
     levels: Sequence[Any] | None = None,
@@ -195,15 +197,24 @@ def hold_out(
     from maxentry.posterior.complete import complete  # imported late: the sampler is slow to import
 
     check_level(level)
+    if seed is not None and not is_whole(seed, 0):
+        raise ParameterError(f"seed must be a whole number of at least 0 or None, got {show(seed)}")
     kind, levels = find_kind(data, kind, levels, settings.get("value"), settings.get("row_column"))
     reading = {name: settings.pop(name) for name in READING if name in settings}
     observations = Observations.of(data, **reading, words=kind_words(kind, levels))
+    if observations is not data:  # of the rest, which it gets as observations, complete says none of this
+        warn_of_labels(observations)
+        warn_of_slips(
+            observations, kind, settings.get("noise", "gaussian"), settings.get("transform", "none")
+        )
+        if kind == "numbers":
+            warn_of_lines(data, observations)
     fit = partial(complete, rank=rank, seed=seed, kind=kind, levels=levels, **settings)
     return check_held_out(observations, fit, seed, level)
 
 
 def check_held_out(
-    observations: Observations, fit: Callable[[Observations], Posterior], seed: int, level: float = 0.9
+    observations: Observations, fit: Callable[[Observations], Posterior], seed: int | None, level: float = 0.9
 ) -> HeldOut:
     """Hold out a part, fit the rest, and compare."""
     held = choose_held_out(observations, np.random.default_rng(seed))

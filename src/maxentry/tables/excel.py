@@ -148,9 +148,7 @@ def _sheet_lines(page: Any, source: str) -> tuple[list[Line], str]:
                 most = f"{MOST_LINES} lines, {MOST_COLUMNS} columns and {MOST_CELLS} cells"
                 got = f"line {number:.6g} with {width} columns, cell {count}"
                 raise DataError(f"{source}: expected a sheet of at most {most}, got {got}.")
-            as_shown = [
-                bool(lines) and _is_percent(cell, percent) for cell in cells
-            ]  # the first line has names
+            as_shown = [_is_percent(cell, percent) for cell in cells]  # labels as well as values
             if not first and any(as_shown):
                 first = f"{get_column_letter(cells[as_shown.index(True)]['column'])}{number}"
             values = {
@@ -166,9 +164,8 @@ def _percent_styles(book: Any) -> set[int]:
     from openpyxl.styles.numbers import BUILTIN_FORMATS
 
     known = dict(BUILTIN_FORMATS) | dict(enumerate(book._number_formats, 164))
-    plain = {
-        k: re.sub(r'"[^"]*"|\\.', "", form) for k, form in known.items()
-    }  # without text that is only shown
+    # Without text that is only shown, blanks as wide as a letter, and what fills a cell
+    plain = {k: re.sub(r'"[^"]*"|[\\_*].', "", form) for k, form in known.items()}
     return {k for k, style in enumerate(book._cell_styles) if "%" in plain.get(style.numFmtId, "")}
 
 

@@ -168,8 +168,13 @@ def is_word(cell: Any) -> bool:
     return isinstance(cell, str) and not cell.strip()[:1].isdigit() and cell.strip()[:1] not in "<>≤≥+-.,="
 
 
-def _are_labels(name: Hashable, cells: Iterable[Any]) -> bool:
-    if all(is_word(x) or (isinstance(x, str) and NUMBERED.match(x.strip())) for x in cells):
+def are_words(cells: Iterable[Any]) -> bool:
+    """Whether all are words, or names that begin with a number, like 4-bromoanisole."""
+    return all(is_word(x) or (isinstance(x, str) and NUMBERED.match(x.strip())) for x in cells)
+
+
+def _are_labels(name: Hashable, cells: Sequence[Any] | NDArray[Any]) -> bool:
+    if are_words(cells):
         return True
     named = isinstance(name, str) and LABELS.fullmatch(name.strip()) is not None
     return named and all(isinstance(x, str) or (to_float(x) or 0.5).is_integer() or x == 0 for x in cells)

@@ -251,9 +251,9 @@ def _from_xlsx(content: bytes, source: str, sheet: str | None) -> Table:
     titles = [cell_text(column[0]).strip() for column in columns]
     where = f"{source}, sheet {name!r}" if len(names) > 1 else source
     cells, numbers = [column[1:] for column in columns], [number for number, _ in lines[1:]]
-    if percent:
-        said = "numbers in percent are read as Excel shows them: 45% is 45"
-        warnings.warn(f"{where}, {percent}: {said}. Format cells as numbers for 0.45.", stacklevel=4)
-    return Table(
-        titles, cells, where, numbers, "unambiguous", tuple(x for x in names if x != name), " ".join(title)
-    )
+    said = "numbers in percent are read as Excel shows them: 45% is 45. Format cells as numbers for 0.45."
+    notes = (f"{where}, {percent}: {said}",) if percent else ()
+    for note in notes:
+        warnings.warn(note, stacklevel=4)
+    unread = tuple(x for x in names if x != name)
+    return Table(titles, cells, where, numbers, "unambiguous", unread, " ".join(title), notes=notes)

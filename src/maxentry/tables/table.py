@@ -55,6 +55,7 @@ class Table:
     unread: tuple[str, ...] = ()  # other sheets of the workbook
     title: str = ""  # lines above the names that were left out
     encoding: str | None = None  # of a file of text
+    notes: tuple[str, ...] = ()  # how it was read, where that may not be meant
     bold: frozenset[tuple[int, int]] = frozenset()  # cells (line, column) that stand out in a workbook
 
     @classmethod

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from maxentry import frames, tables
 from maxentry.campaign import views
 from maxentry.campaign.events import Failed, Told
-from maxentry.campaign.lines import Line, find_unused, read_lines
+from maxentry.campaign.lines import Line, find_unused, name_roles, read_lines
 from maxentry.campaign.tell import Receipt, doubt_values
 from maxentry.cells import Statement, flag_text
 from maxentry.errors import DataError
@@ -130,11 +130,13 @@ async def tell_csv(
 def _tell_file(
     service: Service, here: OpenCampaign, content: bytes, again: bool, who: str | None, key: str | None
 ) -> schemas.FileReceiptResponse:
-    table = tables.read(io.BytesIO(content), most=tables.MOST_CELLS)
-    receipt = _tell(service, here, table, again, who, key)
     state = here.campaign.state
-    unused = find_unused(table, words=state.settings.words, labels=(state.row_labels, state.col_labels))
-    return schemas.FileReceiptResponse(**receipt.model_dump(), unused=unused, encoding=table.encoding)
+    read = tables.read(io.BytesIO(content), most=tables.MOST_CELLS)
+    table = name_roles(read, (state.row_labels, state.col_labels))
+    receipt = _tell(service, here, table, again, who, key)
+    told = receipt.model_dump() | {"notes": [*table.notes, *receipt.notes]}
+    unused = find_unused(table, words=state.settings.words)
+    return schemas.FileReceiptResponse(**told, unused=unused, encoding=table.encoding)
 
 
 def tell_columns(lines: list[requests.TellLine], kind: Any) -> dict[str, list[Any]]:

@@ -75,6 +75,7 @@ def _read_table(content: bytes, sheet: str | None) -> schemas.TableResponse:
         sheets=tables.sheet_names(content),
         encoding=table.encoding,
         title=table.title,
+        notes=[*table.notes],
         roles=find_long(table.names, table.columns),  # type: ignore[arg-type]
         totals=[x for side in labels for x in doubts.find_totals(side)],
         alike=[[*pair] for side in labels for pair in doubts.find_alike(side)],

@@ -178,7 +178,7 @@ export class Batch {
     const parts = [[receipt.told, `value${receipt.told === 1 ? "" : "s"} saved`], [receipt.failed, "failed"], [receipt.known, "known already"], [receipt.awaited, "still awaited"]];
     const unused = receipt.unused?.length ? ` Columns not used: ${receipt.unused.join(", ")}.` : "";
     const read = receipt.encoding === WESTERN ? ` Read as ${WESTERN}, since the file is not UTF-8.` : "";
-    const said = `${parts.filter(([n]) => n > 0).map(([n, word]) => `${count(n)} ${word}`).join(", ") || "Nothing new"}.${unused}${read}`;
+    const said = `${parts.filter(([n]) => n > 0).map(([n, word]) => `${count(n)} ${word}`).join(", ") || "Nothing new"}.${unused}${read}${(receipt.notes ?? []).map((note) => ` ${note}`).join("")}`;
     toast(said);
     if (receipt.told) this.saved(said, lines);
     this.changed();

@@ -6,7 +6,7 @@ import { reasonRow } from "./reasons.js";
 
 const COMMA = /^\s*(?:[<>≤≥]=?\s*)?[+-]?\d*,\d+(?:e[+-]?\d+)?(?:\s*\.\.\s*[+-]?\d*,\d+(?:e[+-]?\d+)?)?\s*$/i;
 
-const THOUSANDS = /(?<![\d,])[1-9]\d{0,2},\d{3}(?!\d)/; // 1,234 may be 1234: the server refuses it and says so
+const THOUSANDS = /(?:^|[^\d,])[1-9]\d{0,2},\d{3}(?!\d)/; // 1,234 may be 1234: the server refuses it and says so
 
 /** A typed value with decimal points: "47,5" is 47.5. Anything else is returned as it is. */
 export const withPoint = (text) => (COMMA.test(text) && !THOUSANDS.test(text) ? text.replaceAll(",", ".") : text).trim();

@@ -155,7 +155,7 @@ export class Sheet {
   }
 
   draw() {
-    const { names, lines, sheets, encoding, title } = this.found;
+    const { names, lines, sheets, encoding, title, notes = [] } = this.found;
     const { long } = this.roles;
     const { rows, cols, values } = this.matrix;
     const shape = (text, on, wanted) => h("button", { type: "button", "aria-pressed": String(on), onclick: () => this.read(wanted) }, text);
@@ -171,6 +171,7 @@ export class Sheet {
       lines.length > PREVIEWED ? h("p", { class: "note" }, `and ${count(lines.length - PREVIEWED)} more lines`) : null,
       encoding === WESTERN ? h("p", { class: "note" }, `Read as ${WESTERN}, since the file is not UTF-8: look at the labels.`) : null,
       title ? h("p", { class: "note" }, `Left out as a title: ${title}`) : null,
+      notes.map((note) => h("p", { class: "note" }, note)),
       this.doubts(),
       this.unused.length ? h("p", { class: "note" }, `Not used: ${this.unused.join(", ")}. Limits are read from columns called low and high, standard errors from se, sem or sd.`) : null,
       this.hint ? h("p", { class: "note" }, this.hint.said) : null);
