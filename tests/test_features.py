@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from maxentry import tables
-from maxentry.errors import DataError, MaxentryError
+from maxentry import Sampling, complete, tables
+from maxentry.errors import DataError, LabelError, MaxentryError
 from maxentry.features import Features, FeatureTable, read_features, read_labels
 from maxentry.labels import Axis
 
@@ -273,3 +273,19 @@ def test_columns_of_many_types_are_numbers(column: Any) -> None:
     F = Features.of(pd.DataFrame({"x": column}, index=list("abcd")), ROWS)
     assert F.names[0] == "x"
     assert np.isfinite(F.matrix).all()
+
+
+def test_features_of_other_new_rows_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"a": rng.normal(size=12), "b": rng.normal(size=12)}, index=[f"r{i}" for i in range(12)]
+    )
+    Y = pd.DataFrame(rng.normal(size=(12, 6)), index=table.index)
+    p = complete(
+        Y, 1, row_features=table, sampling=Sampling(chains=4, anneal=5, settle=5, draws=4, thin=1), seed=1
+    )
+    with pytest.raises(LabelError, match="expected features of 'n1' and other new rows, got those of 'n9'"):
+        p.rows({"n1": {}, "n2": {}}, features={"n9": {"a": 1.0}, "n8": {"a": 2.0}})
+    with pytest.warns(UserWarning, match="1 row without features") as said:
+        p.rows({"n1": {}, "n2": {}}, features={"n1": {"a": 1.0, "b": 2.0}})
+    assert not any("missing values" in str(note.message) for note in said)

@@ -45,7 +45,10 @@ LARGER, MUCH_SMALLER = 3.0, 1000.0  # than the typical values, and than the typi
 MOST_NAMED = 8  # lines on scales of their own in the printed posterior
 FAR = 3.0  # so many times the range of nine tenths of the values beyond it; normal values never lie there
 FEWEST_FAR = 20  # values that have such a range
-SLIPS = 0.02  # of all values: more that stand alone are no slips of the pen, but something that was found
+MOST_SLIPS, MANY = (
+    3,
+    50,
+)  # more that stand alone are something that was found; below MANY values more than one is
 FEWEST = 3  # values of a line whose scale can be told
 EVIDENCE = 6  # values of a line in another unit: three or four may be nearly equal by chance
 SCALE_ERROR = 1.2  # sd of the log of a robust spread, times the root of the number of values
@@ -495,8 +498,8 @@ def find_slips(values: Array, rows: Indices | Indices32, cols: Indices | Indices
 
     They lie far (`find_far`), stand alone (farther from the rest than FAR times all of its range), are few, and others
     of their row and column are like the rest. And the rest could not reach so far: it fills a scale from 0 to 1 or to
-    100, or varies by less than a factor of 10, and a slip is FAR times as large as all of it or as much smaller. Hits
-    among many values near zero, and heavy tails, are none.
+    100, or varies by less than a factor of 10, and a slip is FAR times as large as all of it or as much smaller, and
+    among it with the point elsewhere. Hits, time-outs (one value several times) and heavy tails are none.
     """
     found = find_far(values[: 0 if values.size > MOST_VALUES else None])  # of very many nobody looks at one
     if not found.size:
@@ -508,7 +511,7 @@ def find_slips(values: Array, rows: Indices | Indices32, cols: Indices | Indices
         n -= 1  # the nearest of them belongs to the rest
         low, high = min(low, values[found[n]]), max(high, values[found[n]])
     slips: Indices = found[:n]
-    if not 0 < n <= max(1, SLIPS * values.size):
+    if not 0 < n <= (MOST_SLIPS if values.size >= MANY else 1) or np.unique(values[slips]).size < n:
         return slips[:0]
     end = 1.0 if high <= 1 else 100.0
     lower, upper = np.quantile(rest, (0.25, 0.75))
@@ -516,6 +519,8 @@ def find_slips(values: Array, rows: Indices | Indices32, cols: Indices | Indices
     if not (fills or 0 < low <= high < 10 * low):
         return slips[:0]
     slips = slips[(values[slips] > FAR * high) | (values[slips] < low / FAR)]
+    moved = values[slips] * 10.0 ** np.array([[-3], [-2], [-1], [1], [2], [3]])
+    slips = slips[((low <= moved) & (moved <= high)).any(0)]
     for side in (rows, cols):
         there, all_there = (np.bincount(x, minlength=int(side.max()) + 1) for x in (side[slips], side))
         slips = slips[2 * there[side[slips]] <= all_there[side[slips]]]

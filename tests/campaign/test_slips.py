@@ -93,6 +93,27 @@ def test_hits_other_units_and_few_values_are_no_slips() -> None:
     assert slips(many[:1000]) == [7]
 
 
+@pytest.mark.parametrize("n", [4, 40])
+def test_hits_timeouts_and_collapses_over_a_background_are_no_slips(n: int) -> None:
+    rng = np.random.default_rng(6)
+    at = rng.permutation(3840)[:n]
+    for rest, odd in (
+        (100 + 8 * rng.normal(size=3840), rng.uniform(400, 900, n)),
+        (rng.uniform(0.2, 1, 3840), np.full(n, 60.0)),
+        (rng.uniform(0.9, 0.99, 3840), np.full(n, 0.1)),
+        (rng.uniform(2, 100, 3840), rng.uniform(420, 1500, n)),
+    ):
+        rest[at] = odd
+        assert slips(rest, 48) == []
+
+
+def test_two_slips_do_not_hide_each_other() -> None:
+    values = np.random.default_rng(7).uniform(5, 99, 80)
+    values[[13, 50]] = 972.0, 845.0
+    assert sorted(slips(values)) == [13, 50]
+    assert slips(values[:30]) == [13]
+
+
 def test_campaigns_name_slips_when_they_begin_and_are_told() -> None:
     data = yields(np.random.default_rng(0))
     told = triples(data)

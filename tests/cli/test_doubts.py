@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -347,3 +348,24 @@ def test_python_warns_of_copied_lines() -> None:
             complete(other, rank=0, sampling=SHORT, seed=1)
             Campaign.create("sqlite://", "x", ["a", "b"], ["x", "y"], values=other).close()
         assert not [w for w in caught if "earlier line" in str(w.message)]
+
+
+def copies_said(frame: Any) -> bool:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        complete(frame, 0, sampling=Sampling(chains=4, anneal=10, settle=10, draws=4, thin=1), progress=False)
+    return any("the same as an earlier line" in str(note.message) for note in said)
+
+
+def test_replicates_that_agree_by_chance_and_lines_told_apart_are_no_copies() -> None:
+    rng = np.random.default_rng(0)
+    twice = pd.DataFrame({"row": list("aabbccdd") * 2, "col": list("xy") * 8, "value": [*np.arange(8.0)] * 2})
+    assert copies_said(twice)
+    assert copies_said(twice.assign(note=None))
+    dated = twice.set_index(pd.date_range("2026-01-01", periods=16))
+    assert not copies_said(dated)
+    empty = twice.assign(value=np.arange(16.0))
+    empty.loc[[0, 8], "value"] = np.nan
+    assert not copies_said(empty)
+    grades = rng.integers(1, 6, 60).astype(float)
+    assert not copies_said(pd.DataFrame({"row": list("abcd") * 15, "col": ["x", "y"] * 30, "value": grades}))

@@ -41,7 +41,7 @@ def effects_of_rows(A, r, law, unit2):
         m = np.linalg.lstsq(A, r, rcond=None)[0]
         p = A @ m
         own = mode(law, unit2, np.sum((r - p) ** 2), m1 - R)
-        both = mode(law, unit2, np.sum(p**2), R)
+        both = mode(law, unit2 * m1 / R, np.sum(p**2), R)
         k = max(0.0, (both - own) / both)
     tau2 = mode(law, unit2, np.sum((r - k * p) ** 2), m1)
     return k * m, tau2 * (1 + k * R / m1)

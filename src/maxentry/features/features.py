@@ -132,7 +132,8 @@ class Features:
         absent = [name for name in table.names if name not in new.names]
         notes = [*said, *(f"unknown level of {show(name)}: none of its levels" for name in strange)]
         notes += [f"{show(name)} is not given: taken as its mean" for name in absent]
-        hidden = np.isnan(table.cells).sum(axis=0)
+        hidden = np.isnan(table.cells)
+        hidden = hidden[~hidden.all(axis=1) | (not said)].sum(axis=0)  # rows without any are said already
         holes = [
             f"{name} ({n})" for name, n in zip(table.names, hidden, strict=True) if n and name not in absent
         ]

@@ -15,7 +15,7 @@ from maxentry import frames, tables
 from maxentry._io import pack, unpack
 from maxentry._types import Array, Indices
 from maxentry.cells import ABSENT, is_empty, lower_text, parse_number
-from maxentry.errors import DataError
+from maxentry.errors import DataError, LabelError
 from maxentry.labels import Axis, as_array, check_labels, floats, is_sparse, label_text, show, sparse_triples
 from maxentry.tables import DecimalComma
 from maxentry.wording import as_text, count, shorten
@@ -231,6 +231,11 @@ def read_new(
     wanted, own = {*map(label_text, labels)}, source.labels or ()
     at = [k for k, label in enumerate(own) if label_text(label) in wanted]
     if not at:
+        if own and labels and isinstance(new, Mapping):
+            listed = shorten(", ".join(map(show, own)), 150)
+            raise LabelError(
+                f"expected features of {show(labels[0])} and other new rows, got those of {listed}."
+            )
         return table, ()
     return _align(table.take(at), [own[k] for k in at], Axis("row", len(labels), tuple(labels)))
 

@@ -57,6 +57,10 @@ class HalfCauchy:
 
     def __post_init__(self) -> None:
         _check_positive("the width of a half-Cauchy law", self.width)
+        if not 1e-100 < self.width < 1e100:
+            raise ParameterError(
+                f"the width of a half-Cauchy law must be within 1e-100 and 1e100, got {self.width}"
+            )
 
     @property
     def shape(self) -> float:

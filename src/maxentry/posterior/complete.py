@@ -160,7 +160,7 @@ def complete(
         warn_of_labels(observations)
         warn_of_slips(observations, kind, likelihood.noise, transform)
         if kind == "numbers":
-            warn_of_lines(data, observations)
+            warn_of_lines(data, observations, value)
     likelihood.warn_of_limits(observations)
     warn_of_beyond(observations, likelihood.limits)
     features = read_side(row_features, observations.row_axis), read_side(col_features, observations.col_axis)

@@ -141,23 +141,23 @@ class Columns(NamedTuple):
 def _regress_effects(A: Array, effects: Array, law: EffectLaw, unit: float) -> tuple[Array, Array]:
     """The slopes m, (S, R), and the precision of r given a, (S,), of effects (S, m1) of rows A (S, m1, R).
 
-    In the model r_i = m'a_i + e_i with e_i ~ N(0, tau2) and m ~ N(0, s2 (A'A)^-1); tau2 and s2 have a law. With
+    In the model r_i = m'a_i + e_i with e_i ~ N(0, tau2) and m ~ N(0, s2 (A'A)^-1); tau2 and s2 R/m1 have a law. With
     p = A m^, m^ = (A'A)^-1 A'r, of R degrees of freedom with variance s2 + tau2, and r - p, of m1 - R with tau2,
 
         E[m | r] = k m^,  k = s2 / (s2 + tau2),      Var(r | a) = tau2 (1 + k R / m1)   for a like those of the rows.
     """
     S, m1, R = A.shape
 
-    def variance(x: Array, df: int) -> Array:
-        squares = np.square(x).sum(1)
-        scale = law.scale_near(squares / (df * unit**2)) * unit**2
+    def variance(x: Array, df: int, size: float = 1.0) -> Array:
+        squares, unit2 = np.square(x).sum(1), size * unit**2
+        scale = law.scale_near(squares / (df * unit2)) * unit2
         return np.asarray((scale + 0.5 * squares) / (law.shape + 0.5 * df))
 
     if not R:
         return np.empty((S, 0)), 1.0 / variance(effects, m1)
     slope = np.linalg.solve(A.swapaxes(1, 2) @ A, np.einsum("sir,si->sr", A, effects)[..., None])[..., 0]
     aligned = np.einsum("sir,sr->si", A, slope)
-    k = np.maximum(1 - variance(effects - aligned, m1 - R) / variance(aligned, R), 0.0)
+    k = np.maximum(1 - variance(effects - aligned, m1 - R) / variance(aligned, R, m1 / R), 0.0)
     return k[:, None] * slope, 1.0 / variance(effects - k[:, None] * aligned, m1) / (1 + k * R / m1)
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 from warnings import warn
 
+import numpy as np
+
 from maxentry import frames
 from maxentry.tables.read import read
 from maxentry.wording import sentence, show
@@ -74,6 +76,7 @@ MOST_LETTERS = 60  # of a label that is looked at
 MOST_LABELS = 5_000  # that are looked at
 MOST_NAMED = 3
 MOST_LINES = 1_000_000  # in which copies are looked for
+CHANCE = 0.01  # that two values are equal: above it replicates agree, and are no copies
 
 
 def is_total(label: Hashable) -> bool:
@@ -224,7 +227,7 @@ def warn_of_copies(table: Table, used: Iterable[int], say: Callable[[str], None]
     lines = zip(*table.columns, strict=True) if table.n <= MOST_LINES else ()
     same = [k for k, line in enumerate(lines) if first.setdefault(repr(line), k) != k]
     places = [*used]
-    if copies := [k for k in same if all(table.columns[j][k] is not None for j in places)]:
+    if copies := [k for k in same if not any(frames.is_missing(table.columns[j][k]) for j in places)]:
         n, where = len(copies), table.where(copies[0]).removeprefix(f"{table.source}, ")
         text = f"{where} is" if n == 1 else f"{n} lines ({where} the first) are"
         text += " the same as an earlier line in every cell, and counted as measured again. Delete copies."
@@ -232,8 +235,17 @@ def warn_of_copies(table: Table, used: Iterable[int], say: Callable[[str], None]
         warn(text, stacklevel=4) if say is None else say(text)
 
 
-def warn_of_lines(data: Any, observations: Any) -> None:
-    """Warn of lines of a long frame that are copies."""
-    if MOST_LINES >= observations.n > observations.observed.nnz and frames.frame_library(data) is not None:
-        table = read(data)
-        warn_of_copies(table, range(len(table.columns)))
+def warn_of_lines(data: Any, observations: Any, value: Hashable | None = None) -> None:
+    """Warn of lines of a long frame that are copies; not where values are so coarse that replicates often agree."""
+    if not MOST_LINES >= observations.n > observations.observed.nnz or frames.frame_library(data) is None:
+        return
+    key, values = observations.rows * observations.shape[1] + observations.cols, observations.values
+    order = np.lexsort((values, key))
+    alike = (np.diff(key[order]) == 0) & (np.diff(values[order]) == 0)
+    once = values[order][~np.append(alike, False)]
+    times, n = np.unique(once, return_counts=True)[1], once.size
+    index = getattr(data, "index", None)
+    named = index is not None and index.dtype.kind not in "iu" and index.is_unique  # tells lines apart
+    if alike.any() and (times * (times - 1)).sum() <= CHANCE * n * (n - 1) and not named:
+        table, name = read(data), str("value" if value is None else value)
+        warn_of_copies(table, [j for j, x in enumerate(table.names) if x == name])
