@@ -208,7 +208,7 @@ def hold_out(
             observations, kind, settings.get("noise", "gaussian"), settings.get("transform", "none")
         )
         if kind == "numbers":
-            warn_of_lines(data, observations)
+            warn_of_lines(data, observations, reading.get("value"))
     fit = partial(complete, rank=rank, seed=seed, kind=kind, levels=levels, **settings)
     return check_held_out(observations, fit, seed, level)
 
