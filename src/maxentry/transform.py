@@ -520,7 +520,8 @@ def find_slips(values: Array, rows: Indices | Indices32, cols: Indices | Indices
         return slips[:0]
     slips = slips[(values[slips] > FAR * high) | (values[slips] < low / FAR)]
     moved = values[slips] * 10.0 ** np.array([[-3], [-2], [-1], [1], [2], [3]])
-    slips = slips[((low <= moved) & (moved <= high)).any(0)]
+    near = 0.1 * (high - low)
+    slips = slips[((low - near <= moved) & (moved <= high + near)).any(0)]
     for side in (rows, cols):
         there, all_there = (np.bincount(x, minlength=int(side.max()) + 1) for x in (side[slips], side))
         slips = slips[2 * there[side[slips]] <= all_there[side[slips]]]
