@@ -499,8 +499,8 @@ def test_probabilities_are_right_as_often_as_they_say():
         own.append([judge(p, p.goal_answers, X, goal) for goal in words])
     for pairs in zip(*own, strict=True):
         assert abs(too_sure(pairs)) < 3.5
-        surer = [(said**4 / (said**4 + (1 - said) ** 4), came) for said, came in pairs]  # odds to the fourth
-        assert too_sure(surer) > 3.5
+        surer = [(came - said**2 / (said**2 + (1 - said) ** 2)) * np.sign(0.5 - said) for said, came in pairs]
+        assert excess(surer, pairs) > 3.5  # the control: odds squared
         assert abs(excess([came - said for said, came in pairs], pairs)) < 3.5
         assert abs(excess([came - said**0.5 for said, came in pairs], pairs)) > 3.5  # probabilities too large
 
