@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from maxentry.model.priors import HalfCauchy, Priors
+from maxentry.model.priors import Priors
 
 MISTAKES = {
     "wishart df": "L ~ Wishart(m - R - 1, .) instead of Wishart(m - R, .)",
@@ -75,12 +75,12 @@ def prior_draws(n, model, i, j, rng):
     """n draws of everything from the prior, stacked along the first axis of each field."""
     (m1, m2), R, p = model.shape, model.R, model.priors
     sigma2, eta2, tau2_row, tau2_col = (
-        prior_variances(law, n, rng) for law in (p.signal, p.noise, p.rows, p.cols)
+        law.scale / rng.standard_gamma(law.shape, n) for law in (p.signal, p.noise, p.rows, p.cols)
     )
     M = np.sqrt(sigma2)[:, None, None] * rng.standard_normal((n, R, R))
     U, V = (frames(n, m, R, rng) if R else np.zeros((n, m, 0)) for m in (m1, m2))
     s2_row, s2_col = (
-        prior_variances(law, n, rng) * m / max(R, 1) if model.aligned else np.ones(n)
+        law.scale * m / max(R, 1) / rng.standard_gamma(law.shape, n) if model.aligned else np.ones(n)
         for law, m in ((p.rows, m1), (p.cols, m2))
     )
     omega, kappa = (
@@ -98,12 +98,6 @@ def prior_draws(n, model, i, j, rng):
         U @ M @ V.mT, mu, r, c, np.einsum("nir,nr->ni", U, omega), np.einsum("njr,nr->nj", V, kappa),
         sigma2, eta2, tau2_row, tau2_col, s2_row, s2_col, nu, w,
     )  # fmt: skip
-
-
-def prior_variances(law, n, rng):
-    if isinstance(law, HalfCauchy):
-        return (law.width * rng.standard_cauchy(n)) ** 2
-    return law.scale / rng.standard_gamma(law.shape, n)
 
 
 def mean_of(s, i, j):
@@ -212,20 +206,6 @@ def inverse_gamma(law, shape, scale, rng):
     return (law.scale + scale) / rng.standard_gamma(law.shape + shape)
 
 
-def effect_variance(law, size, v, shape, rng):
-    """The variance of effects v given them, in units of `size`; half-Cauchy by rejection.
-
-    The density v^-(shape + 1/2) exp(-s/v) / (1 + v/w^2) is that of IG(shape + 1/2, s) times 1 / (1 + w^2/v).
-    """
-    s = (v**2).sum() / 2
-    if not isinstance(law, HalfCauchy):
-        return (law.scale * size + s) / rng.standard_gamma(law.shape + shape)
-    while True:
-        found = s / rng.standard_gamma(shape + 0.5)
-        if rng.random() < 1 / (1 + law.width**2 * size / found):
-            return found
-
-
 def sweep(s, i, j, y, model, rng, mistakes=()):
     """One sweep given measurements y at (i, j)."""
     R, p, beta = model.R, model.priors, model.beta
@@ -248,8 +228,8 @@ def sweep(s, i, j, y, model, rng, mistakes=()):
         s = s._replace(mu=(k @ e) / P + rng.standard_normal() / np.sqrt(P))
         part = 1.0 if "tau2 shape" in mistakes else 0.5
         s = s._replace(
-            tau2_row=effect_variance(p.rows, 1, s.r, part * s.r.size, rng),
-            tau2_col=effect_variance(p.cols, 1, s.c, part * s.c.size, rng),
+            tau2_row=inverse_gamma(p.rows, part * s.r.size, (s.r**2).sum() / 2, rng),
+            tau2_col=inverse_gamma(p.cols, part * s.c.size, (s.c**2).sum() / 2, rng),
         )
     if model.aligned:
         s = sweep_aligned(s, i, j, y, k, model, rng, "side forgotten" in mistakes)
@@ -268,10 +248,10 @@ def sweep_aligned(s, i, j, y, k, model, rng, side_forgotten):
     R, laws = model.R, (model.priors.rows, model.priors.cols)
     s = s._replace(p=redraw_aligned(i, y - mean_of(s, i, j) + s.p[i], k, s.X, s.s2_row, R, rng))
     s = s._replace(q=redraw_aligned(j, y - mean_of(s, i, j) + s.q[j], k, s.X.T, s.s2_col, R, rng))
-    s2 = [
-        effect_variance(law, 1 if side_forgotten else v.size / R, v, R / 2, rng)
-        for law, v in zip(laws, (s.p, s.q), strict=True)
-    ]
+    s2 = []
+    for law, v in zip(laws, (s.p, s.q), strict=True):
+        scale = law.scale * (1 if side_forgotten else v.size / R)
+        s2.append((scale + v @ v / 2) / rng.standard_gamma(law.shape + R / 2))
     return s._replace(s2_row=s2[0], s2_col=s2[1])
 
 
