@@ -180,9 +180,8 @@ def lines_from_table(
         raise DataError(f"expected columns id (or row and col) and value (or low, high), got {names}.")
     if unused := find_unused(table, se, words):
         warn(frames.name_unused(unused, table.source), stacklevel=4)
-    if (
-        flags and words is None and not isinstance(data, Mapping)
-    ):  # in what a campaign begins with all lines count
+    # In what a campaign begins with all lines count.
+    if flags and words is None and not isinstance(data, Mapping):
         warn_of_copies(table, [place for name, place in places.items() if name in ("row", "col", "value")])
     cells_of = ({name: x[k] for name, x in columns.items()} for k in range(table.n))
     return _read_all(table, enumerate(cells_of), words, flags)

@@ -348,17 +348,8 @@ def redraw_side(
     if aligned:
         scale = effect_scale(hyper, at, this.free.size / R, scalars[s2], rng)
         scalars[s2] = redraw_aligned(
-            this.factors,
-            R,
-            this.aligned,
-            this.residual_sums,
-            mu_shift,
-            precision,
-            hyper[at],
-            scale,
-            scalars[s2],
-            rng,
-        )
+            this.factors, R, this.aligned, this.residual_sums, mu_shift, precision, hyper[at], scale, scalars[s2], rng
+        )  # fmt: skip
     scale = effect_scale(hyper, at, 1.0, scalars[tau2], rng)
     scalars[tau2] = redraw_effects(
         this.free, this.residual_sums, mu_shift, precision, hyper[at], scale, scalars[tau2], rng
