@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.checks import Line, main
-from benchmarks.goals.campaigns import table
+from benchmarks.goals.tables import table
 from scipy.special import ndtr
 
 import maxentry

@@ -3,11 +3,15 @@
     python benchmarks/latent.py            # writes benchmarks/latent.md
     python benchmarks/latent.py --quick    # fewer repetitions
 
-All are measured in one process, in turns, in CPU seconds of one thread, medians. The data are draws of the
-model; limits are those of a scale that no value lies inside (each says "above zero" or "below"), so N latent values are
-drawn in every sweep, and now and then the noise and the cuts without them.
+All are measured in one process, in turns, in CPU seconds of one thread, medians. That is done nine times with arrays
+of their own, since where these lie in memory counts: the middle is given, and the range of the ratios. The data are
+draws of the model; limits are those of a scale that no value lies inside (each says "above zero" or "below"), so N
+latent values are drawn in every sweep, and now and then the noise and the cuts without them.
 
 The second table has the parts of a sweep at R = 8, each timed where it comes in the sweep: nanoseconds a measurement.
+The last lines say what a chain of limits has in memory beyond one of plain values, for each limit: what it keeps, and
+what a sweep works in besides.
+
 "Written by rows" is a copy of the values from the order of columns into that of rows and nothing else, a part of the
 draws.
 """
@@ -33,6 +37,7 @@ from maxentry.posterior.gibbs import Workspace
 
 HERE = Path(__file__).parent
 SIZES = ((2_000, 1_000, 100_000, 8), (2_000, 1_000, 100_000, 16), (200, 100, 4_000, 4))
+TIMES = 9
 WARM_UP = 60  # sweeps until a chain has found the data: far from them rejection takes longer
 
 
@@ -100,6 +105,15 @@ def measure(m1: int, m2: int, n: int, rank: int, rounds: int) -> dict[str, float
     return {name: float(np.median(times)) for name, times in seconds.items()}
 
 
+def show_times(turns: list[dict[str, float]], name: str) -> str:
+    """Return the middle of the times of one kind, and of how often it is that of plain values, with the range."""
+    ms = 1e3 * float(np.median([turn[name] for turn in turns]))
+    if name == "plain values":
+        return f"{ms:.2f}"
+    ratios = sorted(turn[name] / turn["plain values"] for turn in turns)
+    return f"{ms:.2f} (**{np.median(ratios):.2f}**, {ratios[0]:.2f} to {ratios[-1]:.2f})"
+
+
 def parts_of(likelihood: Likelihood, observations: Observations, rank: int, sweeps: int) -> dict[str, float]:
     """Return the mean CPU seconds of the parts of a sweep."""
     data, state, hyper, rng, workspace = begin(likelihood, observations, rank)
@@ -152,6 +166,16 @@ def parts_of(likelihood: Likelihood, observations: Observations, rank: int, swee
     return {part: float(np.mean(seconds)) for part, seconds in found.items()}
 
 
+def count_bytes(kind: tuple[Likelihood, Observations], rank: int) -> tuple[float, float]:
+    """Return the bytes for each limit that a chain keeps, and those of the arrays its sweeps work in."""
+    data, state, _, _, workspace = begin(*kind, rank)
+    assert data.limits is not None
+    assert workspace.latent is not None
+    own = (workspace.left.values, workspace.right.values, workspace.latent.mean, workspace.latent.every)
+    n = data.limits.rows.size
+    return state.latent.nbytes / n, sum(array.nbytes for array in own) / n
+
+
 @njit
 def copy_to_rows(source: np.ndarray, right: np.ndarray, left: np.ndarray) -> None:
     for n in range(source.size):
@@ -165,11 +189,10 @@ def main() -> None:
     given = options.parse_args()
     lines: list[list[object]] = []
     for m1, m2, n, rank in SIZES:
-        found = measure(m1, m2, n, rank, 3 if given.quick else 9)
-        plain = found["plain values"]
-        cells = [f"{1e3 * took:.2f} ({took / plain:.2f})" for took in found.values()]
+        turns = [measure(m1, m2, n, rank, 3 if given.quick else 9) for _ in range(TIMES)]
+        cells = [show_times(turns, name) for name in turns[0]]
         lines.append([f"{m1:,} x {m2:,}, N = {n:,}, R = {rank}", *cells])
-    header = ["matrix", *(f"{name}, ms (times plain)" for name in found)]
+    header = ["matrix", *(f"{name}, ms (times plain)" for name in turns[0])]
     about = "Written by `python benchmarks/latent.py`, which says what is measured: CPU time of a sweep, one thread."
     m1, m2, n, rank = SIZES[0]
     parts = {
@@ -182,6 +205,10 @@ def main() -> None:
     ]
     text = f"# Sweeps with latent values\n\n{about}\n\n{table(header, lines)}"
     text += f"\nParts of a sweep at R = {rank}, ns a measurement:\n\n{table(['kind', *columns], shares)}"
+    kept, worked = count_bytes(kinds_of(m1, m2, n)["limits"], rank)
+    text += (
+        f"\nA chain keeps {kept:.0f} bytes a limit; its sweeps work in {worked:.0f} more while they run.\n"
+    )
     given.out.write_text(text)
     print(text)
 

@@ -13,13 +13,14 @@ from tests.reference.laws import ACCEPT, REJECT, ks
 
 from maxentry.kernels import gibbs as kernel
 from maxentry.model.likelihood import GAUSSIAN
-from maxentry.model.priors import InverseGamma, Priors
+from maxentry.model.priors import HalfCauchy, InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
 
 PRIORS = Priors(
     InverseGamma(5.0, 0.4), InverseGamma(6.0, 5.0), InverseGamma(5.0, 2.0), InverseGamma(6.0, 1.0), 0.5
 )
+WIDE = Priors(PRIORS.noise, PRIORS.signal, HalfCauchy(0.3), HalfCauchy(2.0), PRIORS.mu_var)
 PASS, FAIL = 4.0, 6.0  # largest |z| of a right sampler; a wrong one must exceed FAIL
 
 
@@ -30,11 +31,12 @@ class Case(NamedTuple):
     noise: str = "gaussian"
     beta: float = 1.0
     replicates: int = 0
+    priors: Priors = PRIORS
 
     def model(self):
         grids = {"gaussian": None, "student": gibbs.NU_GRID}
         grid = grids.get(self.noise, gibbs.LINE_NU_GRID)
-        return Model(self.shape, self.R, PRIORS, self.effects, grid, self.beta, self.noise)
+        return Model(self.shape, self.R, self.priors, self.effects, grid, self.beta, self.noise)
 
     def positions(self, rng):
         """Half of the entries, (0, 0) first, and the first of them twice more, sorted by row."""
@@ -49,8 +51,8 @@ class Case(NamedTuple):
         That likelihood, as a function of eta2, is eta^-N exp(-beta RSS/2 eta2), the tempered one eta^-(beta N)
         times the same: N (1 - beta)/2 more in the shape of the prior makes up for it (Gaussian noise only).
         """
-        shape = PRIORS.noise.shape + N * (1 - self.beta) / 2
-        return PRIORS if self.beta == 1 else Priors(InverseGamma(shape, PRIORS.noise.scale), *_rest(PRIORS))
+        p, shape = self.priors, self.priors.noise.shape + N * (1 - self.beta) / 2
+        return p if self.beta == 1 else Priors(InverseGamma(shape, p.noise.scale), *_rest(p))
 
 
 def _rest(p):
@@ -59,7 +61,7 @@ def _rest(p):
 
 def statistics(s: State, y):
     """Moments of everything, and products that are zero a priori; y is bounded, since nu = 1 has no moments."""
-    x, total, y = s.X[:, 0, 0], (s.X**2).sum(axis=(1, 2)), y / (1 + np.abs(y))
+    x, total, y = s.X[:, 0, 0], (s.X**2).sum(axis=(1, 2)), bounded(y)
     log_eta2 = np.log(s.eta2 / PRIORS.noise.scale)
     out = [log_eta2, log_eta2**2, s.eta2, y, y**2]
     if s.X.any():
@@ -75,6 +77,16 @@ def statistics(s: State, y):
         log_nu, w = np.log(s.nu), s.w[:, 0]
         out += [log_nu, log_nu**2, w, np.log(w), w**2, log_nu * np.log(w), log_nu * log_eta2, log_eta2 * w]
     return np.stack(out, axis=1)
+
+
+def bounded(x):
+    return x / (1 + np.abs(x))
+
+
+def bounded_effects(s: State):
+    """The state with effects and their variances bounded: a half-Cauchy law has no moments."""
+    names = ("r", "c", "p", "q", "tau2_row", "tau2_col", "s2_row", "s2_col")
+    return s._replace(**{name: bounded(getattr(s, name)) for name in names})
 
 
 def aligned_statistics(s: State, y):
@@ -151,7 +163,8 @@ def start_test(case, n, sweeps, seed, mistakes=None):
         for _ in range(sweeps):
             state = compiled(y) if mistakes is None else slow.sweep(state, i, j, y, model, rng, mistakes)
         ends.append(state)
-    return largest_change(statistics(starts, np.array(y0)), statistics(stacked(ends), np.array(y0)))
+    seen = bounded_effects if case.priors is WIDE else State._make
+    return largest_change(*(statistics(seen(of), np.array(y0)) for of in (starts, stacked(ends))))
 
 
 def largest_change(before, after):
@@ -180,6 +193,16 @@ CASES = {
 }
 
 
+HALF_CAUCHY = {
+    "rank 0": Case((4, 3), 0, effects=True, priors=WIDE),
+    "rank 1": Case((4, 4), 1, effects=True, priors=WIDE, replicates=2),
+    "rank 2": Case((6, 5), 2, effects=True, priors=WIDE),
+    "rank 2, no room to align": Case((5, 4), 2, effects=True, priors=WIDE),
+    "student": Case((4, 4), 1, effects=True, noise="student", priors=WIDE),
+    "tempered": Case((6, 5), 2, effects=True, beta=0.3, priors=WIDE),
+}
+
+
 @pytest.fixture(autouse=True)
 def unlike_noises(monkeypatch):
     """Let noises of columns and rows differ by more than in the product, for mistakes to show."""
@@ -205,6 +228,34 @@ def test_the_compiled_sweep_leaves_the_joint_law_as_it_is(name):
 @pytest.mark.parametrize("name", CASES)
 def test_the_compiled_sweep_leaves_the_joint_law_as_it_is_in_many_starts(name):
     assert start_test(CASES[name], 40_000, 5, seed=2) < PASS
+
+
+@pytest.mark.parametrize("name", ["rank 1", "tempered"])
+def test_half_cauchy_effects_leave_the_joint_law_as_it_is(name):
+    assert start_test(HALF_CAUCHY[name], 3_000, 5, seed=11) < PASS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HALF_CAUCHY)
+def test_half_cauchy_effects_leave_the_joint_law_as_it_is_in_many_starts(name):
+    assert start_test(HALF_CAUCHY[name], 20_000, 5, seed=12) < PASS
+
+
+@pytest.mark.parametrize(
+    ("mistake", "n"),
+    [
+        ("tail forgotten", 300),
+        ("tau2 shape", 300),
+        pytest.param("side forgotten", 1_500, marks=pytest.mark.slow),
+    ],
+)
+def test_negative_control_a_mistake_in_half_cauchy_effects_changes_the_joint_law(mistake, n):
+    assert start_test(HALF_CAUCHY["rank 1"], n, 5, seed=13, mistakes=(mistake,)) > FAIL
+
+
+@pytest.mark.slow
+def test_half_cauchy_effects_of_the_slow_twin_leave_the_joint_law_as_it_is():
+    assert start_test(HALF_CAUCHY["rank 1"], 4_000, 5, seed=14, mistakes=()) < PASS
 
 
 # At 6,000 sweeps the 40 batches of most cases are too short: chains forget in up to hundreds of sweeps, and the right

@@ -8,19 +8,22 @@ from tests.reference.gibbs_compiled import Compiled
 from tests.reference.gibbs_slow import Model, State
 
 from maxentry.model.likelihood import GAUSSIAN
-from maxentry.model.priors import InverseGamma, Priors
+from maxentry.model.priors import HalfCauchy, InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
 
 PRIORS = Priors(
     InverseGamma(5.0, 0.4), InverseGamma(6.0, 5.0), InverseGamma(5.0, 2.0), InverseGamma(6.0, 1.0), 0.5
 )
+WIDE = Priors(InverseGamma(5.0, 0.4), InverseGamma(6.0, 5.0), HalfCauchy(0.3), HalfCauchy(2.0), 0.5)
 PASS, FAIL = 4.0, 6.0  # largest |z| of a right sampler; a wrong one must exceed FAIL
 
 MODELS = {
     "plain": Model((6, 5), 2, PRIORS),
     "effects": Model((6, 5), 1, PRIORS, effects=True),
     "effects, rank 2": Model((6, 5), 2, PRIORS, effects=True),
+    "half-Cauchy": Model((6, 5), 1, WIDE, effects=True),
+    "half-Cauchy, rank 2": Model((6, 5), 2, WIDE, effects=True),
     "effects, student": Model((6, 5), 1, PRIORS, effects=True, nu_grid=gibbs.NU_GRID),
     "tempered": Model((6, 5), 2, PRIORS, effects=True, beta=0.3),
     "student, tempered": Model((6, 5), 1, PRIORS, nu_grid=gibbs.NU_GRID, beta=0.5),
@@ -31,6 +34,8 @@ MISTAKE = {
     "plain": "sigma2 shape",
     "effects": "replicates once",
     "effects, rank 2": "slope forgotten",
+    "half-Cauchy": "tail forgotten",
+    "half-Cauchy, rank 2": "slope forgotten",
     "effects, student": "rss unweighted",
     "tempered": "beta forgotten",
     "student, tempered": "wishart df",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from maxentry.model.priors import Priors
+from maxentry.model.priors import HalfCauchy, Priors
 
 MISTAKES = {
     "wishart df": "L ~ Wishart(m - R - 1, .) instead of Wishart(m - R, .)",
@@ -20,6 +20,7 @@ MISTAKES = {
     "side forgotten": "s2 ~ IG(shape, scale) instead of IG(shape, scale m/R)",
     "sigma2 shape": "R/2 instead of R^2/2, as the paper prints",
     "tau2 shape": "m instead of m/2 in the variances of the effects",
+    "tail forgotten": "the root of a variance of effects uniform instead of half-Cauchy",
     "rss unweighted": "the weights of Student noise forgotten in the draw of eta2",
     "beta forgotten": "the likelihood of the rows not tempered",
     "eigenvalues forgotten": "the density of an eigenvalue of L without its distances from the others",
@@ -75,12 +76,12 @@ def prior_draws(n, model, i, j, rng):
     """n draws of everything from the prior, stacked along the first axis of each field."""
     (m1, m2), R, p = model.shape, model.R, model.priors
     sigma2, eta2, tau2_row, tau2_col = (
-        law.scale / rng.standard_gamma(law.shape, n) for law in (p.signal, p.noise, p.rows, p.cols)
+        prior_variances(law, n, rng) for law in (p.signal, p.noise, p.rows, p.cols)
     )
     M = np.sqrt(sigma2)[:, None, None] * rng.standard_normal((n, R, R))
     U, V = (frames(n, m, R, rng) if R else np.zeros((n, m, 0)) for m in (m1, m2))
     s2_row, s2_col = (
-        law.scale * m / max(R, 1) / rng.standard_gamma(law.shape, n) if model.aligned else np.ones(n)
+        prior_variances(law, n, rng) * m / max(R, 1) if model.aligned else np.ones(n)
         for law, m in ((p.rows, m1), (p.cols, m2))
     )
     omega, kappa = (
@@ -98,6 +99,12 @@ def prior_draws(n, model, i, j, rng):
         U @ M @ V.mT, mu, r, c, np.einsum("nir,nr->ni", U, omega), np.einsum("njr,nr->nj", V, kappa),
         sigma2, eta2, tau2_row, tau2_col, s2_row, s2_col, nu, w,
     )  # fmt: skip
+
+
+def prior_variances(law, n, rng):
+    if isinstance(law, HalfCauchy):
+        return (law.width * rng.standard_cauchy(n)) ** 2
+    return law.scale / rng.standard_gamma(law.shape, n)
 
 
 def mean_of(s, i, j):
@@ -206,6 +213,25 @@ def inverse_gamma(law, shape, scale, rng):
     return (law.scale + scale) / rng.standard_gamma(law.shape + shape)
 
 
+def effect_variance(law, size, v, shape, rng, mistakes=()):
+    """The variance of effects v given them, in units of `size`.
+
+    A half-Cauchy root gives x = log variance the density e^(x (1/2 - shape)) exp(-s e^-x) / (1 + e^x / w^2), here
+    summed up on a fine grid of x: below it exp(-s e^-x) is zero, above it no more than e^-30 of all is left.
+    """
+    s = (v**2).sum() / 2
+    if not isinstance(law, HalfCauchy):
+        return (law.scale * size + s) / rng.standard_gamma(law.shape + shape)
+    width2 = law.width**2 * size
+    x = np.linspace(np.log(s) - 5, max(np.log(s), np.log(width2)) + 30, 4_000)
+    log_p = (0.5 - shape) * x - s * np.exp(-x)
+    if "tail forgotten" not in mistakes:
+        log_p -= np.log1p(np.exp(x) / width2)
+    p = np.exp(log_p - log_p.max())
+    sums = np.append(0.0, np.cumsum(p[1:] + p[:-1]))
+    return np.exp(np.interp(rng.random() * sums[-1], sums, x))
+
+
 def sweep(s, i, j, y, model, rng, mistakes=()):
     """One sweep given measurements y at (i, j)."""
     R, p, beta = model.R, model.priors, model.beta
@@ -228,11 +254,11 @@ def sweep(s, i, j, y, model, rng, mistakes=()):
         s = s._replace(mu=(k @ e) / P + rng.standard_normal() / np.sqrt(P))
         part = 1.0 if "tau2 shape" in mistakes else 0.5
         s = s._replace(
-            tau2_row=inverse_gamma(p.rows, part * s.r.size, (s.r**2).sum() / 2, rng),
-            tau2_col=inverse_gamma(p.cols, part * s.c.size, (s.c**2).sum() / 2, rng),
+            tau2_row=effect_variance(p.rows, 1, s.r, part * s.r.size, rng, mistakes),
+            tau2_col=effect_variance(p.cols, 1, s.c, part * s.c.size, rng, mistakes),
         )
     if model.aligned:
-        s = sweep_aligned(s, i, j, y, k, model, rng, "side forgotten" in mistakes)
+        s = sweep_aligned(s, i, j, y, k, model, rng, mistakes)
     e = y - mean_of(s, i, j)
     rss = (e**2).sum() if "rss unweighted" in mistakes else s.w @ e**2
     df = R if "sigma2 shape" in mistakes else R**2
@@ -243,15 +269,15 @@ def sweep(s, i, j, y, model, rng, mistakes=()):
     return s if model.nu_grid is None else weights(s, e, lines(model, i, j), model, rng, mistakes)
 
 
-def sweep_aligned(s, i, j, y, k, model, rng, side_forgotten):
+def sweep_aligned(s, i, j, y, k, model, rng, mistakes):
     """p and q given everything, then their variances given them."""
     R, laws = model.R, (model.priors.rows, model.priors.cols)
     s = s._replace(p=redraw_aligned(i, y - mean_of(s, i, j) + s.p[i], k, s.X, s.s2_row, R, rng))
     s = s._replace(q=redraw_aligned(j, y - mean_of(s, i, j) + s.q[j], k, s.X.T, s.s2_col, R, rng))
-    s2 = []
-    for law, v in zip(laws, (s.p, s.q), strict=True):
-        scale = law.scale * (1 if side_forgotten else v.size / R)
-        s2.append((scale + v @ v / 2) / rng.standard_gamma(law.shape + R / 2))
+    s2 = [
+        effect_variance(law, 1 if "side forgotten" in mistakes else v.size / R, v, R / 2, rng, mistakes)
+        for law, v in zip(laws, (s.p, s.q), strict=True)
+    ]
     return s._replace(s2_row=s2[0], s2_col=s2[1])
 
 

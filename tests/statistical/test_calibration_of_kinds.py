@@ -1,4 +1,4 @@
-"""Simulation-based calibration of every kind of measurement: ranks of the truth among posterior draws are uniform.
+"""Simulation-based calibration of kinds of measurement and priors of effects: ranks of the truth are uniform.
 
 A state comes from the prior, latent values given it, and what is told of them. The sampler starts elsewhere, from a
 draw of the prior of its own. Each kind has a negative control, in which the sampler is told something else.
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from tests.posterior.test_gibbs_geweke import PRIORS, Case, unlike_noises  # noqa: F401
+from tests.posterior.test_gibbs_geweke import PRIORS, WIDE, Case, unlike_noises  # noqa: F401
 from tests.reference import gibbs_slow as slow
 from tests.reference.gibbs_slow import State
 from tests.reference.laws import ACCEPT, REJECT, ks
@@ -48,8 +48,18 @@ class Kind(NamedTuple):
 
     @property
     def priors(self):
-        noise = KNOWN if self.name == "yes/no" else PRIORS.noise
-        return Priors(noise, PRIORS.signal, PRIORS.rows, PRIORS.cols, PRIORS.mu_var)
+        noise, of = KNOWN if self.name == "yes/no" else PRIORS.noise, WIDE if self.wide else PRIORS
+        return Priors(noise, of.signal, of.rows, of.cols, of.mu_var)
+
+    @property
+    def slowness(self):
+        """Chains move slowly between a small variance of free effects and a large one beside small aligned ones."""
+        return 5 if self.name == "half-Cauchy" else 1
+
+    @property
+    def wide(self):
+        """Effects have half-Cauchy sds; the control takes them for inverse gamma."""
+        return self.name == "half-Cauchy" and not self.mistake
 
     @property
     def shift(self):
@@ -79,7 +89,7 @@ class Kind(NamedTuple):
         elif self.graded:
             values = 1.0 + (z[:, None] > np.array([1.5, *cuts, 4.5])).sum(axis=1)
             low, high = values - 0.5, values + 0.5  # the sampler has ends of its own, which the cuts move
-        else:
+        elif self.name == "standard errors":
             se = ERRORS[: i.size] if self.mistake != "errors forgotten" else None
         if self.mistake == "limits as values":
             low = high = values
@@ -102,8 +112,9 @@ def posterior_draws(kind, told, rng):
     parts = ((m1, RANK), (m2, RANK), (m1,), (m2,), (state.scalars.size,))
     buffers = gibbs.DrawBuffers(*(np.empty((DRAWS, *part)) for part in parts))
     nothing = gibbs.DrawBuffers(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
-    state = gibbs.step(state, data, RANK, hyper, rng, np.ones(WARM_UP), nothing, 0)
-    gibbs.step(state, data, RANK, hyper, rng, np.ones(DRAWS * THIN), buffers, THIN)
+    thin = THIN * kind.slowness
+    state = gibbs.step(state, data, RANK, hyper, rng, np.ones(WARM_UP * kind.slowness), nothing, 0)
+    gibbs.step(state, data, RANK, hyper, rng, np.ones(DRAWS * thin), buffers, thin)
     entry = np.einsum("sir,sjr->sij", buffers.left, buffers.right)
     entry += buffers.row[:, :, None] + buffers.col[:, None] + buffers.scalars[:, kernel.MU, None, None]
     chosen = buffers.scalars[:, [kernel.SIGMA2, kernel.TAU2_ROW, kernel.TAU2_COL, kernel.ETA2]]
@@ -117,7 +128,8 @@ def ranks(kind, seed):
     rng = np.random.default_rng(seed)
     m1, m2 = SHAPE
     i, j = np.divmod(np.sort(np.tile(np.arange(m1 * m2), 2)), m2)
-    model = Case(SHAPE, RANK, effects=True, noise=kind.noise).model()._replace(priors=kind.priors)
+    truth_of = kind._replace(mistake="")
+    model = Case(SHAPE, RANK, effects=True, noise=kind.noise).model()._replace(priors=truth_of.priors)
     found = []
     for _ in range(TABLES):
         s = State(*(field[0] for field in slow.prior_draws(1, model, i, j, rng)))
@@ -146,7 +158,7 @@ def smallest(u, kind):
     return min(p) * len(p)
 
 
-KINDS = ("limits", "ranges", "yes/no", "grades", "grades, noise by row", "standard errors")
+KINDS = ("limits", "ranges", "yes/no", "grades", "grades, noise by row", "standard errors", "half-Cauchy")
 CONTROLS = {
     "limits": "limits as values",
     "ranges": "limits as values",
@@ -154,6 +166,7 @@ CONTROLS = {
     "grades": "cuts at halves",
     "grades, noise by row": "cuts at halves",
     "standard errors": "errors forgotten",
+    "half-Cauchy": "inverse gamma",
 }
 
 

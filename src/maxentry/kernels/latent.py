@@ -18,7 +18,7 @@ proper. A value counts as beta measurements, as everywhere.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -46,7 +46,6 @@ from maxentry.kernels.simd import (
     multiply,
     normal_quantile,
     positive_part,
-    smaller,
     store,
     subtract,
     tail_factor,
@@ -155,6 +154,12 @@ def nearer(sign: Lanes, c: Lanes, d: Lanes) -> Lanes:
 
 
 @formula
+def plain_margin(share: Lanes, a: Lanes) -> Lanes:
+    """Positive where the probability of an interval has all its digits in `upper_tail`."""
+    return (share - LEAST).most(FAR - a)
+
+
+@formula
 def inversion_margin(q: Lanes, share: Lanes, a: Lanes) -> Lanes:
     """Positive where the law of an interval is inverted well at q."""
     return (q * 4.0 * (1.0 - q) - SMALLEST).most(share - LEAST).most(FAR - a)
@@ -217,7 +222,7 @@ class Block(NamedTuple):
     sd: Array
     low: Array  # ends of the standard normal, mirrored so that the nearer tail is the upper one
     high: Array
-    sign: Array  # -1 where mirrored
+    slope: Array  # sd, negative where mirrored: z = mean + slope x
     q: Array  # the probability beyond the draw, uniform between those beyond both ends
     share: Array  # the probability between the ends
     margin: Array  # positive where the draw is good
@@ -227,32 +232,30 @@ class Block(NamedTuple):
 @njit(cache=True, nogil=True)
 def new_block(precision: float) -> Block:
     """Allocate the arrays; all measurements have this precision where they have no weights."""
-    t = np.empty((9, BLOCK))
+    t = np.full((9, BLOCK), np.inf)
     for q in range(BLOCK):
         t[0, q], t[1, q] = math.sqrt(precision), 1.0 / math.sqrt(precision)
     return Block(t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8])
 
 
 @njit(cache=True, nogil=True, inline="always")
-def standardise(
-    start: int, latent: Latent, ends: Array, weights: Array, precision: float, block: Block
-) -> int:
-    """Set the ends of a block of measurements from `start` on, mirrored where low + high < 0; return their number."""
-    pair, place, means, size = latent.pair, latent.place, latent.mean, min(BLOCK, latent.pair.size - start)
-    roots, sds, lower, upper, signs = block.root, block.sd, block.low, block.high, block.sign
+def begin_block(start: int, latent: Latent, weights: Array, precision: float, block: Block) -> int:
+    """Set the sds of a block of measurements from `start` on, where they have weights; return their number."""
+    place, size = latent.place, min(BLOCK, latent.pair.size - start)
     if weights.size > 0:
         for q in range(min(size, place.size - start)):
-            roots[q] = math.sqrt(precision * weights[place[start + q]])
-            sds[q] = 1.0 / roots[q]
-    for q in range(0, size, LANES):
-        mean, root = load(means, start + q), load(roots, q)
-        low, high = gather_pairs(ends, pair, start + q)
-        c, d = multiply(root, subtract(low, mean)), multiply(root, subtract(high, mean))
-        sign = mirror_sign(c, d)
-        store(signs, q, sign)
-        store(lower, q, nearer(sign, c, d))
-        store(upper, q, nearer(sign, d, c))
+            block.root[q] = math.sqrt(precision * weights[place[start + q]])
+            block.sd[q] = 1.0 / block.root[q]
     return size
+
+
+@njit(cache=True, nogil=True, inline="always")
+def standard_ends(n: int, root: Any, mean: Any, pair: Array, ends: Array) -> Any:
+    """Return the ends of eight measurements from n on, mirrored where low + high < 0, and -1 where they are."""
+    low, high = gather_pairs(ends, pair, n)
+    c, d = multiply(root, subtract(low, mean)), multiply(root, subtract(high, mean))
+    sign = mirror_sign(c, d)
+    return nearer(sign, c, d), nearer(sign, d, c), sign
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -263,24 +266,33 @@ def invert(
 
     They go into `draws` from `at` on. In two loops, so that the processor can work on several vectors at once.
     """
-    sds, lower, upper, signs, tails = block.sd, block.low, block.high, block.sign, block.q
-    shares, margins, means = block.share, block.margin, latent.mean
+    roots, sds, lower, upper, slopes, tails = (
+        block.root,
+        block.sd,
+        block.low,
+        block.high,
+        block.slope,
+        block.q,
+    )
+    shares, margins, means, pair, ends = block.share, block.margin, latent.mean, latent.pair, latent.ends
     for q in range(0, size, LANES):
-        a, u = load(lower, q), uniforms(key, start + q)
-        share = upper_tail(a)
+        a, b, sign = standard_ends(start + q, load(roots, q), load(means, start + q), pair, ends)
+        share, u = upper_tail(a), uniforms(key, start + q)
         if single:
             u = multiply(u, share)
         else:
-            beyond = upper_tail(load(upper, q))
+            beyond = upper_tail(b)
             share = subtract(share, beyond)
             u = fma(u, share, beyond)
+            store(upper, q, b)
+        store(lower, q, a)
+        store(slopes, q, multiply(sign, load(sds, q)))
         store(tails, q, u)
         store(shares, q, share)
         store(margins, q, inversion_margin(u, share, a))
     for q in range(0, size, LANES):
         x = clamp(normal_quantile(load(tails, q)), load(lower, q), load(upper, q))
-        sd = multiply(load(signs, q), load(sds, q))
-        store(draws, at + q, fma(x, sd, load(means, start + q)))
+        store(draws, at + q, fma(x, load(slopes, q), load(means, start + q)))
 
 
 class Rest(NamedTuple):
@@ -307,7 +319,7 @@ def new_rest() -> Rest:
 @njit(cache=True, nogil=True)
 def find_rest(start: int, size: int, late: int, latent: Latent, block: Block, rest: Rest) -> int:
     """Add the measurements of a block whose draws are no good to those that wait; return how many wait then."""
-    low, high, sign, sd, tails = block.low, block.high, block.sign, block.sd, block.q
+    low, high, slope, tails = block.low, block.high, block.slope, block.q
     margins, shares, mean, waiting, counts = block.margin, block.share, latent.mean, rest.waiting, rest.counts
     to_a, to_b, to_sd, to_centre, to_which = rest.a, rest.b, rest.sd, rest.centre, rest.which
     for g in range(0, size, LANES):
@@ -316,7 +328,7 @@ def find_rest(start: int, size: int, late: int, latent: Latent, block: Block, re
         for q in range(g, min(g + LANES, size)):
             if margins[q] > 0.0:
                 continue
-            a, b, s = low[q], high[q], sign[q] * sd[q]
+            a, b, s = low[q], high[q], slope[q]
             if shares[q] > LEAST and a < FAR:  # its uniform falls beyond the edge
                 if tails[q] > 0.5:
                     s, b = -s, -a
@@ -332,9 +344,9 @@ def find_rest(start: int, size: int, late: int, latent: Latent, block: Block, re
 
 @njit(cache=True, nogil=True)
 def draw_rest(
-    size: int, rest: Rest, latent: Latent, left: Array, right: Array, rng: np.random.Generator
+    size: int, rest: Rest, place: NDArray[np.int32], right: Array, rng: np.random.Generator
 ) -> None:
-    """Draw the measurements that wait, by rejection, and write them into the values of both sides.
+    """Draw the measurements that wait, by rejection, and write them into the values of the right side.
 
     Every round proposes for those that wait, and moves the rejected ones to the front of their list. A branch on each
     would cost several times as much as the random numbers: the processor stalls on what it cannot foresee.
@@ -364,11 +376,9 @@ def draw_rest(
         for q in range(counts[p]):
             out[waiting[p, q]] = a[waiting[p, q]]
         counts[p] = 0
-    centre, sd, which, place, source = rest.centre, rest.sd, rest.which, latent.place, latent.source
+    centre, sd, which = rest.centre, rest.sd, rest.which
     for q in range(size):
-        z = centre[q] + sd[q] * out[q]
-        right[place[which[q]]] = z
-        left[source[which[q]]] = z
+        right[place[which[q]]] = centre[q] + sd[q] * out[q]
 
 
 @njit(cache=True, nogil=True)
@@ -380,11 +390,11 @@ def fill_latent(
     The law is inverted, eight at a time. Ends far out and narrow intervals get draws by rejection instead; and so do
     the few whose uniform falls beyond EDGE_END, from the tail there.
     """
-    ends, place, source = latent.ends, latent.place, latent.source
-    single, block, rest, late = one_sided(ends), new_block(precision), new_rest(), 0
+    place, source = latent.place, latent.source
+    single, block, rest, late = one_sided(latent.ends), new_block(precision), new_rest(), 0
     key = np.uint64(rng.random() * 2.0**53) ^ (np.uint64(rng.random() * 2.0**53) << np.uint64(11))
     for start in range(0, place.size, BLOCK):
-        size = standardise(start, latent, ends, weights, precision, block)
+        size = begin_block(start, latent, weights, precision, block)
         draws, at = block.z, 0
         if start + size <= place.size and place[start + size - 1] - place[start] == size - 1:
             draws, at = right, int(place[start])  # side by side
@@ -393,13 +403,18 @@ def fill_latent(
         if at == 0:
             for q in range(size):
                 right[place[start + q]] = draws[q]
-        for q in range(size):
-            left[source[start + q]] = draws[at + q]
         late = find_rest(start, size, late, latent, block, rest)
         if late > BLOCK:
-            draw_rest(late, rest, latent, left, right, rng)
+            draw_rest(late, rest, place, right, rng)
             late = 0
-    draw_rest(late, rest, latent, left, right, rng)
+    draw_rest(late, rest, place, right, rng)
+    # at the end: between draws, writes that wait for memory would hold these up
+    if place.size == right.size:
+        for q in range(place.size):
+            left[source[q]] = right[q]
+    else:
+        for q in range(place.size):
+            left[source[q]] = right[place[q]]
 
 
 # The scales without z
@@ -408,28 +423,33 @@ def fill_latent(
 @njit(cache=True, nogil=True)
 def log_probability(latent: Latent, ends: Array, weights: Array, precision: float) -> float:
     """Sum the log probabilities of the measurements, with these ends."""
-    single, block = one_sided(ends), new_block(precision)
-    lower, upper, squares, logs, total = block.low, block.high, broadcast(0.0), broadcast(0.0), 0.0
-    for start in range(0, latent.pair.size, BLOCK):
-        size = standardise(start, latent, ends, weights, precision, block)
+    single, block, pair, means = one_sided(ends), new_block(precision), latent.pair, latent.mean
+    squares, logs, total, roots = broadcast(0.0), broadcast(0.0), 0.0, block.root
+    for start in range(0, pair.size, BLOCK):
+        size = begin_block(start, latent, weights, precision, block)
         for g in range(0, size, GROUP):
-            product, narrow, some = broadcast(1.0), broadcast(1.0), broadcast(0.0)
+            product = broadcast(1.0)
             for q in range(g, g + GROUP, LANES):
-                a = load(lower, q)
-                p = positive_part(a)
-                some = fma(p, p, some)
-                factor = tail_factor(a)
+                a, b, _ = standard_ends(start + q, load(roots, q), load(means, start + q), pair, ends)
+                share = upper_tail(a)
                 if not single:
-                    between = subtract(factor, beyond_factor(a, load(upper, q)))
-                    narrow = smaller(narrow, subtract(between, multiply(broadcast(SMALL_SHARE), factor)))
+                    share = subtract(share, upper_tail(b))
+                if all_positive(plain_margin(share, a)):
+                    product = multiply(product, share)
+                    continue
+                factor, p = tail_factor(a), positive_part(a)
+                if not single:
+                    between = subtract(factor, beyond_factor(a, b))
+                    if not all_positive(subtract(between, multiply(broadcast(SMALL_SHARE), factor))):
+                        store(block.low, 0, a)
+                        store(block.high, 0, b)
+                        for k in range(LANES):
+                            total += log_between(block.low[k], block.high[k])
+                        continue
                     factor = between
+                squares = fma(p, p, squares)
                 product = multiply(product, factor)
-            if single or all_positive(narrow):
-                squares = add(squares, some)
-                logs = add(logs, logarithm(product))
-            else:
-                for q in range(g, g + GROUP):
-                    total += log_between(lower[q], upper[q])
+            logs = add(logs, logarithm(product))
     return float(total + horizontal_sum(logs) - 0.5 * horizontal_sum(squares))
 
 
@@ -510,7 +530,7 @@ def redraw_scales(
             e = values[n] - latent.every[n]
             rss += e * e * (weights[n] if weights.size > 0 else 1.0)
     count = max(latent.every.size - latent.place.size, 0)  # of plain values
-    step = 4.0 * math.sqrt(2.0 / (values.size + 8.0))
+    step = 8.0 * math.sqrt(2.0 / (values.size + 8.0))
     if shape < KNOWN:
         eta2 = redraw_noise(
             eta2, latent, weights, beta, shape + 0.5 * beta * count, scale + 0.5 * beta * rss, step, rng

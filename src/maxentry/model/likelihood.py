@@ -561,9 +561,9 @@ def _check_levels(levels: tuple[Any, ...]) -> tuple[Any, ...]:
     ordered = all(a < b for a, b in pairwise(numbers)) and len(set(names)) == len(names)
     alike = len(plain) in (len(numbers), len(names)) and all(abs(x) < 1e15 for x in numbers)
     if not (FEWEST_GRADES <= len(plain) <= MOST_GRADES and alike and ordered):
-        raise ParameterError(
-            f"levels must be {FEWEST_GRADES} to {MOST_GRADES} distinct names, or numbers that rise, got {show(levels)}"
-        )
+        two = ". Two are yes and no: kind='yes/no' (--kind yes/no)" if len(plain) == 2 else ""
+        wanted = f"levels must be {FEWEST_GRADES} to {MOST_GRADES} distinct names, or numbers that rise"
+        raise ParameterError(f"{wanted}, got {show(levels)}{two}")
     return plain
 
 
