@@ -364,7 +364,7 @@ def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observation
     names: list[Any]
     i: Any
     if not frames.is_frame(new) and frames.frame_library(new) is not None:  # a series
-        new = frames.read_series(new)
+        new = _read_series(new)
     if isinstance(new, Mapping):
         lines = new if any(isinstance(value, Mapping) for value in new.values()) else {"new": new}
         if wrong := [value for value in lines.values() if not isinstance(value, Mapping)]:
@@ -412,6 +412,18 @@ def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observation
     return form, Observations.from_triples(
         i[known], j[known], values[known], shape, low=ends[0], high=ends[1]
     )
+
+
+def _read_series(series: Any) -> Any:
+    """Return a series as a mapping {its name: {label: value}}; as an array where it has no labels."""
+    labels = frames.index_labels(getattr(series, "index", None))
+    if labels is None:
+        return series.to_numpy()
+    if len({*labels}) < len(labels):
+        raise DataError("expected a series with every label once in its index, got one of them twice.")
+    return {
+        "new" if series.name is None else series.name: dict(zip(labels, frames.to_list(series), strict=True))
+    }
 
 
 def _draw_rows(
