@@ -15,27 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks import matrices
 from benchmarks.goals import gaussian_process, measures
 from benchmarks.goals.measures import Truth
 from benchmarks.goals.rules import RULES, Now
+from benchmarks.goals.tables import BATCHES, CELLS, first_entries, table
 
 import maxentry
 
 SEEDS = int(os.environ.get("GOALS_SEEDS", "10"))
-CELLS = Path(os.environ.get("GOALS_CELLS", Path(__file__).parent / "cells.jsonl"))
-MOST = 100, 40
-SMALL = ("SAT11, log s", "SAT20, log s", "AutoML error", "AutoML log s")  # where small is good
-BATCHES, ANEW = 8, (0,)
+ANEW = (0,)
 HOW: dict[str, Any] = {"effort": "quick"}
-
-
-def table(name: str, seed: int, most: tuple[int, int] = MOST) -> np.ndarray:
-    """At most 100 x 40 (or 40 x 100) of a matrix, large values good."""
-    M, rng = matrices.load(name, seed), np.random.default_rng([seed, 7])
-    most = most if M.shape[0] >= M.shape[1] else most[::-1]
-    i, j = (np.sort(rng.choice(m, min(m, n), replace=False)) for m, n in zip(M.shape, most, strict=True))
-    return -M[np.ix_(i, j)] if name in SMALL else M[np.ix_(i, j)]
 
 
 class Fits:
@@ -108,12 +97,6 @@ def run_campaign(
             keys = np.concatenate([keys, RULES[rule](Now(truth, keys, posterior, rng), m // 2)])
             assert len(np.unique(keys)) == len(keys), "an entry was chosen twice"
     return looks
-
-
-def first_entries(truth: Truth, seed: int) -> tuple[np.ndarray, np.random.Generator]:
-    """Keys of 2m entries at random, and the stream for what comes after."""
-    rng = np.random.default_rng([seed, 99])
-    return rng.permutation(np.flatnonzero(truth.known))[: 2 * max(truth.M.shape)], rng
 
 
 def read_cells(path: Path = CELLS) -> dict[tuple[str, int, str], list[dict[str, float]]]:

@@ -32,8 +32,7 @@ if __name__ == "__main__":
             (HERE / "results" / f"{name}.now.json").unlink(missing_ok=True)
     # To be dropped once they are computed anew.
     older = (
-        "Of `limits`, seeds 0 to 3 (0 to 4 of kinases and SAT11 at 5%) were computed when ranks were judged by 600 "
-        "held-out measurements, 2,000 since. All lines are of the prior of row and column effects of before, "
+        "All lines but `limits` and two seeds of `grades_1m` are of the prior of row and column effects of before, "
         "IG(1/2, 0.0001) ([averages](averages.md)): with few values a row figures differ today."
     )
     head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.kinds`. {older}"
