@@ -118,6 +118,7 @@ def small(browser: Any, folder: Path) -> None:
         fitted(page)
         whole_curve(page)
         picture(page, folder, "before")
+        parts_of(page, folder)
         enter(page, folder, batch, truth)
         fitted(page, client.get(path).json()["events"])
         whole_curve(page)
@@ -126,6 +127,9 @@ def small(browser: Any, folder: Path) -> None:
         page.locator(".map[data-loaded^=sd]").wait_for()
         page.evaluate("scrollTo(0, 0)")
         picture(page, folder, "after")
+        page.locator("#health summary").click()
+        picture(page, folder, "health")
+        page.locator("#health summary").click()
         page.locator("#downloads summary").click()
         picture(page, folder, "downloads")
         page.locator("#downloads summary").click()
@@ -157,6 +161,20 @@ def small(browser: Any, folder: Path) -> None:
         fitted(page)
         picture(page, folder, "narrow")
         phone.close()
+
+
+def parts_of(page: Any, folder: Path) -> None:
+    """The map of what was measured, dialogs, and who acts, asked once."""
+    page.keyboard.press("3")
+    page.locator(".map[data-loaded^=value]").wait_for()
+    picture(page, folder, "measured", ".map")
+    page.keyboard.press("1")
+    for opener, name in (("Mark as failed", "failed"), ("Add rows …", "add"), ("Your name: ann", "name")):
+        page.get_by_role("button", name=opener).first.click()
+        page.get_by_role("dialog").wait_for()
+        picture(page, folder, name, "dialog[open]")
+        page.keyboard.press("Escape")
+    page.evaluate("scrollTo(0, 0)")
 
 
 def enter(page: Any, folder: Path, batch: list[dict[str, Any]], truth: Any) -> None:
