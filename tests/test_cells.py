@@ -76,6 +76,9 @@ def test_a_decimal_comma_where_the_table_has_one(cell, low, high, comma):
     assert parse(cell, comma) == Statement(low, high)
 
 
+FAILED = "or failed on a plate (maxentry fail)."
+
+
 @pytest.mark.parametrize(
     ("cell", "comma", "words"),
     [
@@ -97,10 +100,10 @@ def test_a_decimal_comma_where_the_table_has_one(cell, low, high, comma):
         ("many", "never", "'many' is not a number. Leave it empty if it was not measured. Grades need kind='grades'"),
         ("ca. 3", "never", "'ca. 3' is not a number. Write a number, a limit as <0.5 or >100, or a range as 0.5..0.7."),
         ("n.d.", "never", "'n.d.' is not a number. Leave it empty if it was not measured, write <0.5 if it was below"),
-        ("ND", "never", "write <0.5 if it was below a limit of 0.5, or failed on a plate if it went wrong."),
-        ("fehlgeschlagen", "never", "Leave it empty if it was not measured, or write failed on a plate."),
-        ("#WERT!", "never", "Leave it empty if it was not measured, or write failed on a plate."),
-        ("timeout", "never", "or write failed on a plate. Where the values are times, write > and the time at which"),
+        ("ND", "never", f"write <0.5 if it was below a limit of 0.5, {FAILED}"),
+        ("fehlgeschlagen", "never", f"Leave it empty if it was not measured, {FAILED}"),
+        ("#WERT!", "never", f"Leave it empty if it was not measured, {FAILED}"),
+        ("timeout", "never", f"{FAILED} Where the values are times, write > and the time at which"),
         ("n.b.", "never", "write <0.5 if it was below a limit of 0.5"),
         ("<LOD", "never", "Leave it empty if it was not measured, write <0.5"),
         ("-", "never", "For + and - say kind='yes/no' (--kind yes/no)."),

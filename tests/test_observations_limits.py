@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from maxentry import Observations
@@ -125,3 +126,18 @@ def test_what_cannot_use_limits_refuses_them(beside, words):
     data = Observations(*ENTRIES, [nan if beside is LIMITED else 1.0] * 3 + [7.0], **beside)
     with pytest.raises(DataError, match=f"got {words}"):
         nuclear_norm(data, 1.0)
+
+
+def test_lower_and_upper_are_limits_unless_there_are_values():
+    ends = {"lower": [None, 1.0, 3.0], "upper": [5.0, None, 4.0]}
+    places = {"row": ["a", "a", "b"], "col": ["x", "y", "x"]}
+    told = Observations.of(pd.DataFrame(places | ends))
+    assert (told.low.tolist(), told.high.tolist()) == ([-inf, 1.0, 3.0], [5.0, inf, 4.0])
+    with pytest.warns(UserWarning, match="2 columns are not used: 'lower', 'upper'"):  # a confidence interval
+        plain = Observations.of(pd.DataFrame(places | {"value": [2.0, 3.0, 3.5]} | ends))
+    assert plain.low is None
+    with pytest.warns(UserWarning, match="2 columns are not used: 'lower', 'upper'"):
+        both = Observations.of(
+            pd.DataFrame(places | {"low": [1.0, 2.0, 3.0], "high": [2.0, 3.0, 4.0]} | ends)
+        )
+    assert both.low.tolist() == [1.0, 2.0, 3.0]

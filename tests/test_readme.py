@@ -123,3 +123,23 @@ def test_what_is_linked_and_what_make_is_told_exists():
     makefile = (README.parent / "Makefile").read_text()
     for target in re.findall(r"make (\w+)  ", text):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+
+
+HISTORY = re.compile(
+    r"(?i)since then|the first comparison|in an earlier version of this|we used to|something else came"
+)
+
+
+def test_documents_tell_no_history_of_ours():
+    root = README.parent
+    pages = [README, *root.glob("docs/*.md"), *root.glob("benchmarks/*.md")]
+    assert len(pages) > 40
+    told = {page.name: HISTORY.findall(page.read_text(encoding="utf-8")) for page in pages}
+    assert {name: found for name, found in told.items() if found} == {}
+
+
+def test_other_tools_are_compared_feature_by_feature():
+    page = (README.parent / "docs" / "peers.md").read_text(encoding="utf-8")
+    head = next(line for line in page.splitlines() if line.startswith("| | maxentry"))
+    known = ("SMURFF", "myFM", "implicit", "Surprise", "fancyimpute", "BayBE", "Optuna")
+    assert [name for name in known if name not in head] == []

@@ -65,6 +65,8 @@ WRONG = (
     *("#value!", "#wert!", "#div/0!", "#ref!", "#bezug!", "#num!", "#zahl!", "#name?"),
 )
 
+_POINTS_AND_COMMA = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+,\d+")  # both marks: what each means is plain
+_COMMAS_AND_POINT = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+\.\d+")
 _POINT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 _WHOLE = re.compile(r"\d{1,9}(\.0)?")
 _COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
@@ -185,7 +187,13 @@ def _use_point(text: str, decimal_comma: DecimalComma) -> str:
     if decimal_comma == "only" and _POINT_THOUSANDS.fullmatch(text):
         both = f"{text.replace('.', '')} or {text.replace('.', ',')}"
         raise ValueError(f"{show(text)} may mean {both}, since other cells have decimal commas. Write which.")
-    if decimal_comma == "never" or not _COMMA.fullmatch(text):
+    if decimal_comma == "never":
+        return text
+    if _POINTS_AND_COMMA.fullmatch(text):  # 1.234,5
+        return text.replace(".", "").replace(",", ".")
+    if decimal_comma != "only" and _COMMAS_AND_POINT.fullmatch(text):  # 1,234.5
+        return text.replace(",", "")
+    if not _COMMA.fullmatch(text):
         return text
     if decimal_comma == "unambiguous" and _THOUSANDS.fullmatch(text):
         both = f"{text.replace(',', '')} or {text.replace(',', '.')}"
@@ -373,6 +381,7 @@ def _split_ends(text: str, decimal_comma: DecimalComma) -> tuple[str | float, st
 
 
 EMPTY = "Leave it empty if it was not measured"
+OR_FAILED = "or failed on a plate (maxentry fail)."
 GRADES = f"{EMPTY}. Grades need kind='grades' and their order in levels (--kind grades --levels A,B,C)."
 
 
@@ -383,10 +392,10 @@ def _advice(cell: Any, decimal_comma: DecimalComma = "never") -> str:
     text = lower_text(cell) if isinstance(cell, str) else ""
     if text in ABSENT:
         yes_no = " For + and - say kind='yes/no' (--kind yes/no)." if text in YES_NO.codes else ""
-        return f"{EMPTY}, write <0.5 if it was below a limit of 0.5, or failed on a plate if it went wrong.{yes_no}"
+        return f"{EMPTY}, write <0.5 if it was below a limit of 0.5, {OR_FAILED}{yes_no}"
     if text in WRONG:
         times = " Where the values are times, write > and the time at which it was stopped."
-        return f"{EMPTY}, or write failed on a plate.{times if text[:4] == 'time' else ''}"
+        return f"{EMPTY}, {OR_FAILED}{times if text[:4] == 'time' else ''}"
     if text in YES_NO.codes:
         return "Values that are yes or no need kind='yes/no' (--kind yes/no)."
     if "±" in text:

@@ -100,7 +100,9 @@ def foreign_code(expected: str, given: object) -> Iterator[None]:
 UNNAMED = ("", "Unnamed: 0")  # names that pandas' to_csv gives to an index without a name
 LONG_NAMES = {"row": ("row",), "col": ("col", "column"), "value": ("value",)}
 # Columns of a long table beside these: limits, the standard error, how many of how many trials were a success
-BESIDE = {name: (name,) for name in ("low", "high", "successes", "trials")} | {"se": ("se", "sem", "sd")}
+ENDS = {"low": ("low", "lower"), "high": ("high", "upper")}
+END_NAMES = {name for names in ENDS.values() for name in names}
+BESIDE = ENDS | {"successes": ("successes",), "trials": ("trials",), "se": ("se", "sem", "sd")}
 COUNTS = ("successes", "trials")
 COUNTED = "expected a column of values, got successes and trials, which need kind='yes/no' (--kind yes/no)."
 PREDICTED = ("mean", "gain")  # a plate has an sd beside these: that of a prediction
@@ -111,13 +113,17 @@ OWN_BY_ID = {*PREDICTED, "told_at", "asked_at"}  # one of them beside an id: max
 
 
 def find_beside(
-    names: Sequence[Hashable], taken: Iterable[int | None], se: Hashable | None = None
+    names: Sequence[Hashable], taken: Mapping[str, int | None], se: Hashable | None = None
 ) -> dict[str, int]:
     """Find the columns of a long table that say more of a value than the value: positions by role (see `BESIDE`).
 
     taken: columns with another role; se: the name of the column of standard errors, where it is not a usual one.
+    Beside values, lower and upper are likely ends of a confidence interval, and have no role.
     """
-    free = {_plain_name(name): j for j, name in reversed([*enumerate(names)]) if j not in {*taken}}
+    used = {*taken.values()}
+    free = {_plain_name(name): j for j, name in reversed([*enumerate(names)]) if j not in used}
+    if taken.get("value") is not None:
+        free = {name: j for name, j in free.items() if name not in ("lower", "upper")}
     found = {}
     for role, choices in BESIDE.items():
         usual = next((name for name in choices if name in free), None)
@@ -236,7 +242,7 @@ def is_long(data: Any) -> bool:
     with foreign_code("a frame", data):
         names = set(open_frame(_index_as_columns(data, {})).names)
     named = {role: any(name in names for name in choices) for role, choices in LONG_NAMES.items()}
-    return named["row"] and named["col"] and (named["value"] or bool(names & {"low", "high", *COUNTS}))
+    return named["row"] and named["col"] and (named["value"] or bool(names & {*END_NAMES, *COUNTS}))
 
 
 def read_wide(frame: Any, row_column: Hashable | None = None) -> Wide:
@@ -275,7 +281,7 @@ def read_long(
 
 def _read_long(table: FrameTable, given: Mapping[str, Hashable | None], se: Hashable | None) -> Long:
     at = {role: _find(table, role, name) for role, name in given.items()}
-    beside = find_beside(table.names, at.values(), se)
+    beside = find_beside(table.names, at, se)
     left = [j for j in range(len(table.names)) if j not in (*at.values(), *beside.values())]
     for role in (role for role, place in at.items() if place is None):
         if role == "value" and beside.keys() & {"low", "high", *COUNTS}:
@@ -294,16 +300,6 @@ def _read_long(table: FrameTable, given: Mapping[str, Hashable | None], se: Hash
     cells = {role: list(to_cells(table.column(place))) for role, place in beside.items()}
     used, valued = ", ".join(str(table.names[j]) for j in at.values() if j is not None), at["value"]
     return Long(table.kind, rows, cols, values, names[0], names[1], cells, unused, valued is not None, used)
-
-
-def read_series(series: Any) -> Any:
-    """Return a series as a mapping {its name: {label: value}}; as an array where it has no labels."""
-    labels = index_labels(getattr(series, "index", None))
-    if labels is None:
-        return series.to_numpy()
-    if len({*labels}) < len(labels):
-        raise DataError("expected a series with every label once in its index, got one of them twice.")
-    return {"new" if series.name is None else series.name: dict(zip(labels, to_list(series), strict=True))}
 
 
 def has_flags(frame: Any, value: Hashable | None = None, row_column: Hashable | None = None) -> bool:

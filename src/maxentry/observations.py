@@ -40,7 +40,7 @@ from maxentry.labels import (
     sparse_triples,
 )
 from maxentry.readings import check_ends, check_errors, count_limits, read_lines
-from maxentry.tables.layout import name_long
+from maxentry.tables.layout import find_numbered, name_long
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -320,6 +320,8 @@ class Observations:
         except DataError as error:
             if error.code not in ("duplicate_label", "text_value"):
                 raise
+            if numbered := find_numbered(frame):
+                raise DataError(numbered) from None
             hint = "If this is a long frame (one measurement per line), give row=, col= and value= (or low, high)."
             raise DataError(error.message, code=error.code, hint=hint, **error.fields) from None
 
@@ -457,9 +459,10 @@ class Observations:
 
     @property
     def repeated(self) -> bool:
-        """Whether an entry has several plain values."""
+        """Whether an entry has several plain values, and some differ: copied lines tell nothing of the noise."""
         plain = slice(None) if self.low is None else self.low == self.high
-        return bool(((np.diff(self.rows[plain]) == 0) & (np.diff(self.cols[plain]) == 0)).any())
+        same = (np.diff(self.rows[plain]) == 0) & (np.diff(self.cols[plain]) == 0)
+        return bool((same & (np.diff(self.values[plain]) != 0)).any())
 
     @property
     def density(self) -> float:

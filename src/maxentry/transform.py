@@ -23,7 +23,7 @@ from scipy.special import expit, xlogy
 from maxentry._types import Array, Flags, Indices, Indices32
 from maxentry.cells import Statement
 from maxentry.errors import DataError, ParameterError, is_choice
-from maxentry.labels import place
+from maxentry.labels import Axis, place
 from maxentry.wording import one_line, sentence, show
 
 if TYPE_CHECKING:
@@ -498,8 +498,9 @@ def find_slips(values: Array, rows: Indices | Indices32, cols: Indices | Indices
 
     They lie far (`find_far`), stand alone (farther from the rest than FAR times all of its range), are few, and others
     of their row and column are like the rest. And the rest could not reach so far: it fills a scale from 0 to 1 or to
-    100, or varies by less than a factor of 10, and a slip is FAR times as large as all of it or as much smaller, and
-    among it with the point elsewhere. Hits, time-outs (one value several times) and heavy tails are none.
+    100, or is a few grades of which the highest are common, or varies by less than a factor of 10, and a slip is FAR
+    times as large as all of it or as much smaller, and among it with the point elsewhere. Hits, time-outs (one value
+    several times) and heavy tails are none.
     """
     found = find_far(values[: 0 if values.size > MOST_VALUES else None])  # of very many nobody looks at one
     if not found.size:
@@ -516,11 +517,12 @@ def find_slips(values: Array, rows: Indices | Indices32, cols: Indices | Indices
     end = 1.0 if high <= 1 else 100.0
     lower, upper = np.quantile(rest, (0.25, 0.75))
     fills = low >= 0 and 0.5 * end <= high <= end and upper - lower >= 0.2 * end
-    if not (fills or 0 < low <= high < 10 * low):
+    step = _step_of_grades(rest)
+    if not (fills or step or 0 < low <= high < 10 * low):
         return slips[:0]
     slips = slips[(values[slips] > FAR * high) | (values[slips] < low / FAR)]
     moved = values[slips] * 10.0 ** np.array([[-3], [-2], [-1], [1], [2], [3]])
-    near = 0.1 * (high - low)
+    near = max(0.1 * (high - low), 0.5 * step)
     slips = slips[((low - near <= moved) & (moved <= high + near)).any(0)]
     for side in (rows, cols):
         there, all_there = (np.bincount(x, minlength=int(side.max()) + 1) for x in (side[slips], side))
@@ -528,25 +530,64 @@ def find_slips(values: Array, rows: Indices | Indices32, cols: Indices | Indices
     return slips
 
 
+def _step_of_grades(values: Array) -> float:
+    """Return the step between values that are few and even, the highest two not rare, as they are of counts; else 0."""
+    steps, times = np.unique(values, return_counts=True)
+    even = 2 < steps.size <= MOST_GRADES + 1 <= values.size and np.ptp(np.diff(steps)) < 1e-9
+    common = steps.size * times[-2:].sum() >= 1.4 * values.size  # 2 where all come equally often
+    return float(steps[1] - steps[0]) if even and common else 0.0
+
+
+def find_percent(values: Array, line: Indices | Indices32) -> Indices:
+    """Return the lines (rows or columns, whose numbers are given) in percent among shares from 0 to 1. Mostly none.
+
+    Such a line has FEWEST values or more from 0 to 100, half of them above 10; the others, at least as many, have none
+    beyond 0 and 1, and are no yes and no. Divided by 100, its median is among the others.
+    """
+    n = np.bincount(line)
+    lines = np.flatnonzero((n >= FEWEST) & (2 * np.bincount(line, values > 1) > n))
+    among = np.isin(line, lines)
+    of_lines, rest = values[among], values[~among]
+    if not 0 < 2 * lines.size <= np.count_nonzero(n) or rest.size < FEWEST_FAR:
+        return lines[:0]
+    shares = rest.min() >= 0 and rest.max() <= 1 and np.unique(rest).size > 2
+    if not shares or of_lines.min() < 0 or of_lines.max() > 100:
+        return lines[:0]
+    middle = np.array([np.median(values[line == j]) for j in lines])
+    low, high = np.quantile(rest, (0.05, 0.95))
+    fits = (middle >= 10) & (low <= middle / 100) & (middle / 100 <= high)
+    return lines if fits.all() else lines[:0]
+
+
 def note_slips(
-    values: Array, rows: Indices | Indices32, cols: Indices | Indices32, where: Callable[[int], str]
+    values: Array, rows: Indices | Indices32, cols: Indices | Indices32, axes: tuple[Axis, Axis]
 ) -> dict[int, str]:
-    """Say of values that must be slips that they are far from all others, by their places."""
+    """Say of values that must be slips that they are far from all others, by place; of a line by that of its last."""
     slips = find_slips(values, rows, cols)
-    if not slips.size:
-        return {}
     rest = np.delete(values, slips)
-    others = f"all other values lie between {rest.min():.4g} and {rest.max():.4g}"
-    return {
-        int(k): f"{where(k)}: {values[k]:.6g}, but {others}. Correct it if that is a slip." for k in slips
-    }
+    if slips.size:
+        others = f"all other values lie between {rest.min():.4g} and {rest.max():.4g}"
+        said = f"but {others}. Correct it if that is a slip."
+        entries = (int(k) for k in slips)
+        return {
+            k: f"{place(axes[0], int(rows[k]), axes[1], int(cols[k]))}: {values[k]:.6g}, {said}"
+            for k in entries
+        }
+    notes = {}
+    for axis, line in zip(axes, (rows, cols), strict=True) if 0 < values.size <= MOST_VALUES else ():
+        for j in find_percent(values, line)[:MOST_SLIPS]:
+            low, high = values[line == j].min(), values[line == j].max()
+            said = f"{low:.4g} to {high:.4g}, but all others lie from 0 to 1. If it is in percent, divide it by 100."
+            notes[int(np.flatnonzero(line == j)[-1])] = (
+                f"{axis.name} {axis.show(int(j))}: its values are {said}"
+            )
+    return notes
 
 
 def warn_of_slips(o: Observations, kind: str | None, noise: str, transform: str | Transform) -> None:
     """Warn of values that must be slips. Student noise allows for them, and on other scales values go far."""
     if kind in (None, "numbers") and noise != "student" and str(transform) == "none":
         plain = np.arange(o.n) if o.low is None else np.flatnonzero(o.low == o.high)
-        rows, cols = o.rows[plain], o.cols[plain]
-        where = lambda k: place(o.row_axis, int(rows[k]), o.col_axis, int(cols[k]))  # noqa: E731
-        for note in note_slips(o.values[plain], rows, cols, where).values():
+        axes = o.row_axis, o.col_axis
+        for note in note_slips(o.values[plain], o.rows[plain], o.cols[plain], axes).values():
             warn(sentence(note), stacklevel=3)

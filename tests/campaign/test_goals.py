@@ -12,6 +12,7 @@ from maxentry.campaign import policy
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.outlook import Outlook, can_stop, describe_goal
 from maxentry.errors import NothingToAskError
+from maxentry.plots.report import render_report
 from maxentry.posterior.decisions import Prospect
 
 WORDS = [
@@ -232,3 +233,55 @@ def test_a_ranking_measures_more_in_columns_that_count() -> None:
     campaign.set(weights=None)
     alike = batch(campaign, 12)
     assert (weighted.cols < 3).sum() > (alike.cols < 3).sum() + 3
+
+
+def with_units(factor: float = 1.0, shift: float = 0.0, **settings: Any) -> Campaign:
+    """Shares of twelve rows in four columns; the last column is `factor` times as large, and `shift` larger."""
+    X = np.random.default_rng(3).uniform(0.3, 0.9, (12, 4))
+    X[:, 3] = shift + factor * X[:, 3]
+    labels = [f"m{i}" for i in range(12)], ["a", "b", "c", "ms"]
+    campaign = Campaign.create("sqlite://", "x", *labels, seed=1, rank=1, **settings)
+    i, j = np.nonzero(np.random.default_rng(4).random(X.shape) < 0.9)
+    campaign.tell(
+        {"row": [labels[0][k] for k in i], "col": [labels[1][k] for k in j], "value": X[i, j].tolist()}
+    )
+    return campaign
+
+
+@pytest.mark.parametrize(
+    ("goal", "said"),
+    [
+        ("rank rows", "adds up values as they are"),
+        ("best", "compares values as they are"),
+        ("best per row", "compares values as they are"),
+        ("threshold 0.5", "compares values as they are"),
+        ("rank columns", ""),
+        ("best per column", ""),
+        ("fill", ""),
+    ],
+)
+def test_a_goal_that_mixes_units_is_said_in_the_status(goal: str, said: str) -> None:
+    notes = with_units(400, goal=goal).status().notes
+    assert len(notes) == bool(said)
+    assert not said or (
+        said in notes[0] and notes[0].startswith("Some columns vary far more or less than the rest: 'ms'")
+    )
+    assert not said or ("--weights" in notes[0]) == goal.startswith("rank")
+    assert not with_units(goal=goal).status().notes
+    assert not with_units(400, goal=goal, transform="log").status().notes  # values may vary by factors there
+
+
+def test_the_answer_says_that_it_mixes_units_until_weights_are_given() -> None:
+    campaign = with_units(400, goal="rank rows")
+    found = campaign.answer()
+    (note,) = campaign.status().notes
+    assert found.note == note == found.to_dict()["note"]
+    assert str(found).endswith(note)
+    assert found.summary[-1].startswith("Pairs in the wrong order")
+    assert campaign.answer("best per column").note == ""
+    page = render_report(campaign, points=0)
+    assert page.count("Some columns vary far more") == 1
+    campaign.set(weights={"ms": 0})
+    assert campaign.answer().note == ""
+    assert campaign.status().notes == []
+    assert with_units(goal="rank rows").answer().note == ""

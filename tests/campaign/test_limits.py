@@ -296,3 +296,19 @@ def test_what_was_measured_with_large_errors_is_asked_for_again():
             campaign.tell(told)
             asked += campaign.ask(1, progress=False)["row"]
     assert asked == [1, 6]
+
+
+def test_what_was_tried_once_is_asked_for_again_where_all_else_was_tried_often():
+    rng = np.random.default_rng(2)
+    p = 1 / (1 + np.exp(-1.5 * rng.normal(size=(10, 1)) @ rng.normal(size=(1, 8))))
+    i, j = np.indices(p.shape).reshape(2, -1)
+    asked = []
+    for poor in (1, 6):
+        trials = np.where(i == poor, 1, 15)
+        told = {"row": i, "col": j, "successes": rng.binomial(trials, p[i, j]), "trials": trials}
+        with Campaign.create(
+            "sqlite://", "c", 10, 8, seed=1, rank=1, again=True, kind="yes/no", frame="columns"
+        ) as campaign:
+            campaign.tell(told)
+            asked += campaign.ask(1, progress=False)["row"]
+    assert asked == [1, 6]

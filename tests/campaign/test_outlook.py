@@ -267,6 +267,8 @@ def test_the_advice_does_not_depend_on_the_size_of_the_batch() -> None:
         go_on = outlook.Outlook(0.95, 0.95, 0.95 - n * per_entry, n, float(n), 1.0, 0.05 / 5000, 995_000)
         assert outlook.give_advice(go_on, None).startswith("go on: ")
         assert "an entry now brings 95% of what it has brought so far" in outlook.give_advice(go_on, None)
+        fast = outlook.Outlook(0.95, 0.95, 0.95 - n * per_entry, n, float(n), 1.0, per_entry / 19, 995_000)
+        assert "an entry now brings 19 times what it has brought so far" in outlook.give_advice(fast, None)
         slow = outlook.Outlook(0.1, 0.1, 0.1 - n * 1e-7, n, float(n), 1.0, 0.9 / 100_000, 900_000)
         assert outlook.give_advice(slow, None).startswith(
             "An entry now brings 1.1% of what it has brought so far."

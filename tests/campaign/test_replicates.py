@@ -11,7 +11,8 @@ rng = np.random.default_rng(2)
 ENTRIES = rng.normal(size=(8, 1)) + 0.5 * rng.normal(size=(8, 6))
 ROWS, COLS = (index[:30] for index in np.nonzero(rng.random((8, 6)) < 0.7))
 ONCE = {"row": ROWS.tolist(), "col": COLS.tolist(), "value": (ENTRIES[ROWS, COLS]).tolist()}
-TWICE = {name: column + column[:8] for name, column in ONCE.items()}
+COPIED = {name: column + column[:8] for name, column in ONCE.items()}
+TWICE = COPIED | {"value": ONCE["value"] + [x + 0.05 * (-1) ** k for k, x in enumerate(ONCE["value"][:8])]}
 
 
 def begin(values, **settings):
@@ -37,6 +38,7 @@ SPARED = {"row": [0, 0, 1, 1, 2, 3], "col": [0, 0, 1, 2, 1, 2], "value": [1.0, "
         (ONCE, {"noise_sd": 0.05}, "entry"),
         (TWICE, {}, "entry"),
         (TWICE, {"noise": "student"}, "measurement"),
+        (COPIED, {}, "measurement"),  # the same line again tells nothing of the noise
         (SPARED, {}, "measurement"),  # a limit beside a value is no replicate
     ],
 )

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from maxentry import Campaign, Sampling, complete
-from maxentry.transform import MOST_VALUES, find_slips
+from maxentry.transform import MOST_VALUES, find_percent, find_slips
 
 Draw = Callable[[np.random.Generator, int], Any]
 SHORT = Sampling(chains=4, anneal=20, settle=20, draws=6, thin=2)
@@ -105,6 +105,85 @@ def test_hits_timeouts_and_collapses_over_a_background_are_no_slips(n: int) -> N
     ):
         rest[at] = odd
         assert slips(rest, 48) == []
+
+
+@pytest.mark.parametrize("low", [0, 1])
+def test_two_digits_among_ratings_are_a_slip(low: int) -> None:
+    rng, tables, n = np.random.default_rng(8), 300, 0
+    for _ in range(tables):
+        values = rng.integers(low, 6, 96).astype(float)
+        values[17] = 55.0
+        n += slips(values) == [17]
+    assert n / tables > 0.95 - 3 * np.sqrt(0.05 * 0.95 / tables)
+
+
+@pytest.mark.parametrize("mean", [0.3, 1.0, 3.0])
+def test_counts_have_tails(mean: float) -> None:
+    """The largest of many counts is rare, so that nobody knows how far they go."""
+    rng, suspected = np.random.default_rng(9), 0
+    for _ in range(300):
+        values = rng.poisson(mean, 96).astype(float)
+        values[17] = 11 * max(values.max(), 1)
+        suspected += bool(slips(values))
+    assert suspected <= 7
+
+
+PERCENT = "Row 'r3': its values are .* but all others lie from 0 to 1. If it is in percent, divide it by 100."
+
+
+def test_a_row_in_percent_among_shares_is_named() -> None:
+    shares = yields(np.random.default_rng(1)) / 100
+    data = shares.copy()
+    data.loc["r3"] *= 100
+    with pytest.warns(UserWarning, match=PERCENT):
+        c = Campaign.create("sqlite://", "x", data.index, data.columns, values=triples(data), seed=1)
+    (note,) = c.status().notes
+    assert "in percent" in note
+    with pytest.warns(UserWarning, match=PERCENT):
+        complete(data, rank=1, sampling=SHORT, seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Campaign.create("sqlite://", "y", data.index, data.columns, values=triples(shares), seed=1)
+    c = Campaign.create("sqlite://", "z", data.index, data.columns, values=triples(shares.drop("r3")), seed=1)
+    told = triples(data.loc[["r3"]])
+    with pytest.warns(UserWarning, match=PERCENT):
+        c.tell(told)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng, n: rng.uniform(0, 1, n),
+        lambda rng, n: rng.uniform(0, 100, n),
+        lambda rng, n: np.exp(rng.normal(size=n)),
+        lambda rng, n: rng.exponential(size=n),
+        lambda rng, n: rng.normal(size=n),
+        lambda rng, n: rng.integers(0, 2, n).astype(float),
+        lambda rng, n: rng.poisson(0.5, n).astype(float),
+    ],
+)
+def test_honest_tables_are_not_taken_for_percent(draw: Draw) -> None:
+    rng, line = np.random.default_rng(10), np.arange(96) // 8
+    assert sum(find_percent(draw(rng, 96), line).size > 0 for _ in range(300)) <= 7
+
+
+def test_lines_that_lie_higher_than_the_rest_are_not_taken_for_percent() -> None:
+    rng, line = np.random.default_rng(12), np.arange(96) // 8
+    levels = (np.exp(rng.normal(-2, 2, 12)[line] + 0.3 * rng.normal(size=96)) for _ in range(300))
+    assert sum(find_percent(values, line).size > 0 for values in levels) <= 15
+    acid = np.where(line == 3, rng.uniform(5, 9, 96), rng.uniform(0, 1, 96))
+    assert find_percent(acid, line).size == 0
+
+
+def test_units_of_half_the_table_and_few_values_are_not_percent() -> None:
+    rng, line = np.random.default_rng(11), np.arange(96) // 8
+    shares = rng.uniform(0.05, 1, 96)
+    assert find_percent(np.where(line == 3, 100 * shares, shares), line).tolist() == [3]
+    assert find_percent(np.where(line < 7, 100 * shares, shares), line).size == 0
+    assert find_percent(np.where(line == 3, 900 * shares, shares), line).size == 0
+    assert find_percent(np.where(line == 3, 100 * shares, shares)[8:32], line[8:32]).size == 0
+    yes = (shares > 0.5).astype(float)
+    assert find_percent(np.where(line == 3, 50 * shares, yes), line).size == 0
 
 
 def test_two_slips_do_not_hide_each_other() -> None:

@@ -10,7 +10,7 @@ from tests.campaign.stand_ins import Clock, campaign, chosen, lowest
 
 from maxentry.belief import Entries
 from maxentry.campaign.campaign import Campaign
-from maxentry.errors import CampaignError, DataError
+from maxentry.errors import CampaignError
 
 
 def statuses(c: Campaign) -> list[str]:
@@ -204,8 +204,28 @@ def test_a_failure_told_twice_by_row_and_column_is_known(handed_on: Campaign) ->
     assert statuses(handed_on) == ["expired", "failed"]
     assert handed_on.tell(report).known == 1
     assert statuses(handed_on) == ["expired", "failed"]
-    with pytest.raises(DataError, match="got row 1, column 1, which was not"):
-        handed_on.tell({"row": [1], "col": [1], "value": ["failed"]})
+
+
+def test_an_entry_that_nobody_asked_for_may_fail() -> None:
+    with campaign(policy=lowest, budget=50.0) as c:
+        c.ask(1)
+        spent, available = c.status().spent, c.status().available
+        report = {"row": [1, 1], "col": [1, 2], "value": ["failed", "failed"]}
+        assert c.tell(report).failed == 2
+        assert statuses(c) == ["pending", "failed", "failed"]
+        assert c.tell(report).known == 2
+        assert c.tell({"row": [1, 0], "col": [1, 2], "value": ["failed", "failed"]})[1:3] == (1, 1)
+        assert c.status().spent == spent  # nobody paid for an ask
+        assert c.state.asked[2].cost == 0.0
+        assert c.status().available == available - 3  # they are not asked for
+        c.fail(2, retry=True)
+        assert c.status().available == available - 2
+        assert c.tell(row=[1], col=[2], value=[4.0]).told == 1  # it went well after all
+        assert c.tell(report).known == 2  # the old file again
+        c.tell(row=[0], col=[1], value=[4.0])
+        with pytest.raises(CampaignError, match="which has one"):
+            c.tell({"row": [0], "col": [1], "value": ["failed"]})
+        assert "id 2 to 3" in str(c.history(frame="columns")["what"]).replace("ids", "id")
 
 
 def test_a_replicate_may_fail_beside_one_that_has_a_value(replicates: Campaign) -> None:

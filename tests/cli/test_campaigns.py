@@ -249,9 +249,7 @@ def test_plates_as_parquet_by_name_and_by_wish() -> None:
 def test_semicolons_and_decimal_commas() -> None:
     begin()
     Path("old.csv").write_text("row;col;value\nr1;c1;1,5\nr2;c2;failed\n")
-    assert "a failure of an entry that was asked for" in refused("tell", "old.csv")
-    Path("old.csv").write_text("row;col;value\nr1;c1;1,5\n")
-    good("tell", "old.csv")
+    assert answer("tell", "old.csv")["failed"] == 1
     assert answer("export")["entries"][0]["value"] == 1.5
 
 
@@ -265,6 +263,24 @@ def test_measurements_nobody_asked_for() -> None:
     good("tell", "runs.csv", "--names", "ligand,substrate,yield")
     good("tell", "--row", "r6", "--col", "c1", "--value", "-6.5")
     assert [e["value"] for e in answer("export")["entries"]] == [1, 2, 3, 4, 5, -6.5]
+
+
+def test_an_entry_fails_by_its_labels_asked_for_or_not() -> None:
+    begin()
+    assert answer("fail", "--row", "r2", "--col", "c2", "--reason", "spilled") == {
+        "campaign": "lab",
+        "failed": [1],
+    }
+    assert answer("fail", "--row", "r2", "--col", "c2", "--retry")["failed"] == [1]
+    asked = answer("ask", "2")["entries"]
+    first = asked[0]
+    assert answer("fail", "--row", first["row"], "--col", first["col"])["failed"] == [first["id"]]
+    good("tell", "--row", asked[1]["row"], "--col", asked[1]["col"], "--value", "1")
+    assert "which has one" in refused("fail", "--row", asked[1]["row"], "--col", asked[1]["col"])
+    for wrong in (["--row", "r1"], ["1", "--row", "r1", "--col", "c1"], []):
+        assert run("fail", *wrong).exit_code == 2
+    history = answer("history")["events"]
+    assert [line["what"] for line in history[1:3]] == ["id 1: tried without being asked for", "id 1: spilled"]
 
 
 def test_one_value_by_id_and_a_failure() -> None:
@@ -281,10 +297,6 @@ def test_nothing_is_taken_of_a_table_with_a_mistake() -> None:
     for content, sentence in (
         ("row,col,value\nr1,c1,1\nr9,c2,2\n", "expected known row labels, got 'r9'"),
         ("row,col,value\nr1,c1,1\nL77,c2,2\n", "got 'L77'. To add it: add_rows (maxentry add-rows)."),
-        (
-            "row,col,value\nr1,c1,failed\n",
-            "Leave its value empty. If it cannot be measured, take it out of the mask",
-        ),
         ("row,col,value\nr1,c1,1\nr2,c2,many\n", "line 3"),
         (
             "a,c1,c2\nr1,1,\nr2,,x\n",

@@ -51,6 +51,12 @@ def test_a_decimal_comma_only_where_cells_are_parted_otherwise() -> None:
     assert parse_number("1,234", "here", decimal_comma="always") == 1.234
     with pytest.raises(DataError):
         parse_number("1,234,567", "here", decimal_comma="always")
+    for how in ("unambiguous", "always", "only"):
+        assert parse_number("-1.234.567,5", "here", decimal_comma=how) == -1234567.5
+    assert parse_number("1,234.5", "here", decimal_comma="unambiguous") == 1234.5
+    for text, how in (("1,234.5", "only"), ("1.234,5", "never"), ("0.234,5", "always"), ("1.23,5", "always")):
+        with pytest.raises(DataError):
+            parse_number(text, "here", decimal_comma=how)
 
 
 def test_yes_and_no() -> None:

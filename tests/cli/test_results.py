@@ -327,6 +327,7 @@ def test_answer_is_a_table_sentences_and_json(yields: pd.DataFrame) -> None:
     assert "Best ligand for S0: L" in result.stderr
     document = answer("answer", "rank rows")
     assert document["goal"] == "rank rows"
+    assert answer("answer", "--goal", "rank rows") == document
     assert [line["place"] for line in document["lines"]] == list(range(1, 9))
     library = maxentry.Campaign.open("maxentry.db").answer("rank rows")
     assert [line["row"] for line in document["lines"]] == library.table["row"]

@@ -133,6 +133,13 @@ def test_limits_beyond_the_range_are_refused(lab: Any) -> None:  # noqa: F811
         ranged.tell(row="a", col="y", value="<0")
 
 
+def test_lower_and_upper_are_limits_unless_there_are_values(campaign: Any) -> None:
+    campaign.tell(io.StringIO("row,col,lower,upper\na,x,,0.5\na,y,1,2\n"))
+    with pytest.warns(UserWarning, match="2 columns are not used: 'lower', 'upper'"):  # a confidence interval
+        campaign.tell({"row": ["b"], "col": ["x"], "value": [1.0], "lower": [0.5], "upper": [1.5]})
+    assert values(campaign) == ["<0.5", "1..2", 1.0]
+
+
 def test_unused_columns_are_named(campaign: Any) -> None:
     with pytest.warns(UserWarning, match="1 column is not used: 'note'"):
         campaign.tell({"row": ["a"], "col": ["x"], "value": [1.0], "note": ["?"]})

@@ -50,6 +50,17 @@ def test_plain_tables_are_taken_as_they_are():
         assert not Likelihood.of("numbers", noise, None, None, None, twice).split
 
 
+def test_copied_lines_tell_nothing_of_the_noise():
+    copied = Observations(SHAPE, np.r_[ROWS, ROWS[:2]], np.r_[COLS, COLS[:2]], np.r_[VALUES, VALUES[:2]])
+    assert not copied.repeated
+    with_copies, without = (complete(told, 1, sampling=SHORT, seed=1) for told in (copied, SINGLE))
+    assert with_copies.deviation_sd is None
+    assert with_copies.noise_sd == pytest.approx(without.noise_sd, rel=0.1)
+    assert REPEATED.repeated  # control: values that differ
+    limits = observed([0, 0], [0, 0], [1, 2], low=np.array([-INF, 1.0]), high=np.array([1.0, 2.0]))
+    assert not limits.repeated
+
+
 def test_values_of_an_entry_are_gathered_to_their_mean():
     told = observed([0, 0, 0, 1], [0, 0, 0, 1], [1, 2, 6, 5])
     assert Likelihood.of("numbers", "gaussian", None, None, None, told).replicates

@@ -75,11 +75,14 @@ def test_errors_and_shares_are_those_of_the_values_held_out() -> None:
     assert other.error > 0.8 * other.usual
 
 
-@pytest.mark.parametrize("kind", ["yes/no", "grades"])
-def test_yes_and_no_and_grades_are_counted(kind: Any) -> None:
+@pytest.mark.parametrize(
+    ("kind", "levels"),
+    [("yes/no", ()), ("grades", (1, 2, 3)), ("grades", (0.5, 1, 1.5)), ("grades", (10, 20, 30))],
+)
+def test_yes_and_no_and_grades_are_counted(kind: Any, levels: tuple[float, ...]) -> None:
     level = np.random.default_rng(1).normal(size=(30, 1)) + np.zeros((1, 8))
-    values = level > 0 if kind == "yes/no" else 1.0 + (level > -1) + (level > 1)
-    more: dict[str, Any] = {"levels": (1, 2, 3)} if kind == "grades" else {}
+    values = level > 0 if kind == "yes/no" else np.array(levels)[(level > -1) * 1 + (level > 1)]
+    more: dict[str, Any] = {"levels": levels} if kind == "grades" else {}
     data = complete(values, 0, kind=kind, seed=1, progress=False, **more).observations
     found = check_held_out(
         data, lambda rest: complete(rest, 0, kind=kind, seed=1, progress=False, **more), seed=1

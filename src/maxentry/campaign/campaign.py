@@ -25,7 +25,7 @@ from maxentry.campaign import events, fits, tell, views
 from maxentry.campaign.address import is_in_memory
 from maxentry.campaign.events import ColsAdded, Created, Event, Record, RowsAdded
 from maxentry.campaign.fits import follow, open_state
-from maxentry.campaign.lines import Line, read_lines
+from maxentry.campaign.lines import Line, known_of, read_lines
 from maxentry.campaign.schema import delete_campaign, write_name
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings, check_settings, read_settings
 from maxentry.campaign.state import State, replay
@@ -443,8 +443,7 @@ class Campaign:
         withdrawn, unless the campaign asks for replicates (the setting `again`).
         """
         state = self.state
-        labels = state.row_labels, state.col_labels
-        beside = {"low": low, "high": high, "se": se, "words": state.settings.words, "labels": labels}
+        beside = {"low": low, "high": high, "se": se, "words": state.settings.words, "known": known_of(state)}
         lines = read_lines(ids, values, row=row, col=col, value=value, **beside)
         receipt = self.tell_lines(lines, again, who)
         for doubt in tell.doubt_values(self._latest, lines):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from warnings import warn
 
 from maxentry import cells, frames, tables
@@ -15,8 +15,20 @@ from maxentry.labels import label_columns, label_text
 from maxentry.readings import Reading, parse_line
 from maxentry.tables import DecimalComma, Table
 from maxentry.tables.doubts import warn_of_copies
-from maxentry.tables.layout import MOST_COLUMNS, are_words, find_long, is_word
+from maxentry.tables.layout import (
+    ASIDE,
+    MOST_COLUMNS,
+    are_times,
+    are_words,
+    find_long,
+    is_word,
+    is_yes_no,
+    refuse_line_numbers,
+)
 from maxentry.wording import as_text, show
+
+if TYPE_CHECKING:
+    from maxentry.campaign.state import State
 
 
 class Line(NamedTuple):
@@ -45,8 +57,24 @@ class Line(NamedTuple):
         return 1 if self.counts is None else self.counts[1]
 
 
-Sides = tuple[Sequence[Hashable], Sequence[Hashable]]  # labels of rows and of columns
+class Known(NamedTuple):
+    """What a campaign knows of its rows and columns: their labels, and what they are called."""
+
+    rows: Sequence[Hashable] = ()
+    cols: Sequence[Hashable] = ()
+    row_name: str | None = None
+    col_name: str | None = None
+    words: Words | None = None  # that stand for values
+
+
+def known_of(state: State) -> Known:
+    """Return what a campaign knows of its rows and columns."""
+    settings = state.settings
+    return Known(state.row_labels, state.col_labels, settings.row_name, settings.col_name, settings.words)
+
+
 COLUMNS = ("id", "row", "col", "value", "failed", "status", "reason")
+ONE_VALUE = "Call the column of values value (in the shell --names ROW,COL,VALUE names it)."
 LONG = "A long table has the columns id (or row and col) and value."
 
 
@@ -62,18 +90,18 @@ def read_lines(
     se: Any = None,
     words: Words | None = None,
     flags: bool = False,
-    labels: Sides | None = None,
+    known: Known | None = None,
 ) -> list[Line]:
     """Read the lines of a report: ids with values, rows and columns with values, or a table.
 
     low, high, se: ends and standard errors of the values; of a table, se may be the name of a column.
     words: that stand for numbers in the values (`Settings.words`); flags: take True and False for 1 and 0.
-    labels: of rows and columns, where they are known, by which a table is known for a list or a matrix.
+    known: of rows and columns, by which a table is known for a list or a matrix.
     """
     beside = {name: x for name, x in (("low", low), ("high", high), ("se", se)) if x is not None}
     if tables.is_table(ids):
         _refuse_beside("a table", values=values, row=row, col=col, value=value, low=low, high=high)
-        return lines_from_table(ids, se, words, flags, labels)
+        return lines_from_table(ids, se, words, flags, known)
     if ids is not None:
         _refuse_beside("ids", row=row, col=col, value=value)
         return _lines_from_columns(beside, words, id=ids, value=values)
@@ -108,7 +136,7 @@ def _lines_from_columns(beside: dict[str, Any], words: Words | None, **given: An
 def _find_columns(table: Table, se: str | None, words: Words | None) -> dict[str, int]:
     """Return the positions of the columns that are read, by role; counts of trials are of yes and no only."""
     places = {name: place for name in COLUMNS if (place := table.role_place(name)) is not None}
-    beside = frames.find_beside(table.names, places.values(), se)
+    beside = frames.find_beside(table.names, places, se)
     counts = () if words is not cells.YES_NO else ("successes", "trials")
     return places | {name: beside[name] for name in ("low", "high", "se", *counts) if name in beside}
 
@@ -119,17 +147,19 @@ def find_unused(table: Table, se: str | None = None, words: Words | None = None)
     return [] if _is_wide(table) else frames.find_unused(table.names, used)
 
 
-def name_roles(table: Table, labels: Sides | None = None) -> Table:
+def name_roles(table: Table, known: Known | None = None, se: str | None = None) -> Table:
     """Return a long table with its roles as names, and say how it was read; any other as it is.
 
-    labels: of rows and columns, if known.
+    known: of rows and columns; a table with columns of their names is a list. se: its column of standard errors.
     """
-    if not _is_wide(table, counts=True):
-        return table
-    rows, cols = ({*map(label_text, side)} for side in labels or ((), ()))
+    known = known or Known()
+    rows, cols = ({*map(label_text, side)} for side in (known.rows, known.cols))
     if not cols.isdisjoint(name.strip() for name in table.names[1:]):
         return table  # a column is one of the matrix, or the first line has no names
-    found = find_long(table.names, table.columns) or _find_labels(table, rows, cols)
+    found = find_nouns(table, known, se)
+    if not found and _is_wide(table, counts=True):
+        found = find_long(table.names, table.columns) or _find_labels(table, rows, cols)
+        found = found or _find_numbers(table, rows, cols)
     if not found:
         return table
     roles = {j: role for role, j in found.items()}
@@ -139,6 +169,53 @@ def name_roles(table: Table, labels: Sides | None = None) -> Table:
     warn(note, stacklevel=5)
     names = [roles.get(j, name) for j, name in enumerate(table.names)]
     return replace(table, names=names, notes=(*table.notes, note))
+
+
+def find_nouns(table: Table, known: Known, se: str | None = None) -> dict[str, int]:
+    """Return the positions of row, col and value where columns are named as the campaign calls its rows and columns.
+
+    se: the column of standard errors. Values are numbers or words for yes and no; with words those of the campaign.
+    """
+    names = [name.strip().lower() for name in table.names]
+    nouns = [(noun or "").strip().lower() for noun in (known.row_name, known.col_name)]
+    if "" in nouns or nouns[0] == nouns[1] or any(names.count(noun) != 1 for noun in nouns):
+        return {}
+    if any(table.role_place(role) is not None for role in ("id", "row", "col")):
+        return {}
+    at = dict(zip(("row", "col"), map(names.index, nouns), strict=True))
+    others = {j: name for j, name in enumerate(names) if j not in at.values() and table.names[j] != se}
+    if not {"value", "values", "low", "high", *frames.COUNTS}.isdisjoint(others.values()):
+        return at
+    told = {"failed", "status", "reason", "lower", "upper"}  # beside values, or without any
+    free = [j for j, name in others.items() if name not in told and not ASIDE.fullmatch(name)]
+    cells = {j: [x for x in table.columns[j] if not frames.is_missing(x)] for j in free}
+    values = [j for j, x in cells.items() if x and known.words and all(map(known.words.has, x))]
+    values = values or [
+        j for j, x in cells.items() if x and (not (are_words(x) or are_times(x)) or all(map(is_yes_no, x)))
+    ]
+    if len(values) == 1:
+        return at | {"value": values[0]}
+    if not values and not told.isdisjoint(others.values()):
+        return at
+    if not values or find_long(table.names, table.columns):
+        return {}
+    got = ", ".join(table.names[j] for j in values)
+    sides = f"{show(table.names[at['row']])} and {show(table.names[at['col']])}"
+    where = f"{table.source}: " if table.source else ""
+    raise DataError(f"{where}expected one column of values beside {sides}, got {got}.", hint=ONE_VALUE)
+
+
+def _find_numbers(table: Table, rows: set[str], cols: set[str]) -> dict[str, int]:
+    """Return the positions of row, col and value of a short list of numbered rows and columns, all of them known.
+
+    No label need come twice then. Nothing where rows and columns share numbers.
+    """
+    if len(table.columns) < 3 or not rows.isdisjoint(cols):
+        return {}
+    found = find_long(table.names, table.columns, repeats=False)
+    labels = [(table.columns[found[role]], side) for role, side in (("row", rows), ("col", cols)) if found]
+    fits = all(not are_words(x) and {*map(label_text, x)} <= side for x, side in labels)
+    return found if fits else {}
 
 
 def _find_labels(table: Table, rows: set[str], cols: set[str]) -> dict[str, int]:
@@ -160,15 +237,19 @@ def lines_from_table(
     se: str | None = None,
     words: Words | None = None,
     flags: bool = False,
-    labels: Sides | None = None,
+    known: Known | None = None,
 ) -> list[Line]:
     """Read lines from a frame, a CSV or Parquet file, or a mapping of columns.
 
     Columns: id, or row and col, or both; value; and optionally low, high, se (or the column named by `se`), failed,
     status and reason; of yes and no successes and trials in place of value. A table with none of these is a wide one.
     """
-    table = name_roles(tables.read(data), labels)
+    read = tables.read(data)
+    if read.unread and not isinstance(data, Table):
+        warn(read.notes[-1], stacklevel=4)
+    table = name_roles(read, known, se)
     if se is None and _is_wide(table):
+        refuse_line_numbers(table, words)
         own = label_columns(data) if not isinstance(data, Mapping) and frames.is_frame(data) else None
         return _lines_from_wide(replace(table, names=own[0], columns=own[1]) if own else table, words, flags)
     places = _find_columns(table, se, words)

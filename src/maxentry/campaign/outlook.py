@@ -295,7 +295,14 @@ def give_advice(outlook: Outlook, target: float | None) -> str:
     fall = before - outlook.error_after
     rate, so_far = outlook.gain_per_cost, outlook.gain_per_cost_so_far
     unit = "an entry" if outlook.cost == outlook.entries else "a unit of cost"
-    compared = f"{unit} now brings {percent(rate / so_far)} of what it has brought so far" if so_far else ""
+    share = (
+        ""
+        if not so_far
+        else f"{rate / so_far:.2g} times"
+        if rate > 2 * so_far
+        else f"{percent(rate / so_far)} of"
+    )
+    compared = f"{unit} now brings {share} what it has brought so far" if share else ""
     if _brings_no_more(outlook):
         reason = f"All {outlook.entries_left:,} entries left would lower the expected error by at most {LEAST_REST:.0%}"
     elif _brings_little(outlook):

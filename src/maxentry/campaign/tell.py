@@ -8,6 +8,7 @@ append. It raises if it is not possible, and returns no event if it would change
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -17,7 +18,17 @@ import numpy as np
 
 from maxentry import cells, readings
 from maxentry.campaign import settings
-from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
+from maxentry.campaign.events import (
+    Added,
+    Asked,
+    Changed,
+    Corrected,
+    Event,
+    Failed,
+    RowsAdded,
+    Told,
+    Withdrawn,
+)
 from maxentry.campaign.ledger.tables import FAILED, REMOVED, RETRY, Ask, Finder, Measurement, entry_keys
 from maxentry.campaign.lines import Line
 from maxentry.campaign.setting_values import read_more_features, read_new_costs
@@ -205,6 +216,7 @@ class _Judge:
         self.rows, self.cols = state.row_axis, state.col_axis
         self.told: list[tuple[int | None, int, int, float | Reading]] = []
         self.failed: dict[int, str] = {}
+        self.unasked: list[Entry] = []  # that failed though nobody asked for them; they get the next ids
         self.lost: set[Entry] = set()  # the entries of the failed ids
         self.fresh: dict[object, list[float | Reading]] = {}  # values of earlier lines, by id and by entry
         self.by_labels: set[Entry] = set()  # entries with a value from a line without an id
@@ -338,10 +350,9 @@ class _Judge:
             if entry in self.fresh or (id is None and self.values(None, entry)[0]):
                 raise _has_value(self.name(entry))
         if id is None:
-            got = f"{self.name(entry)}, which was not ({line.where}). Leave its value empty."
-            hint = "If it cannot be measured, take it out of the mask, so that it is not asked for (set --mask FILE)."
-            raise DataError(f"expected a failure of an entry that was asked for, got {got}", hint=hint)
-        status = self.state.asked[id].status
+            self.unasked.append(entry)
+            id = len(self.state.asked) + len(self.unasked)
+        status = self.state.asked[id].status if id <= len(self.state.asked) else "pending"
         if status == "told" or id in self.fresh:
             raise _has_value(f"id {id}", id)
         if status == "failed" or id in self.failed:
@@ -415,6 +426,8 @@ def judge_lines(
     events: list[Event] = []
     if judge.told:
         events.append(_told_event(judge.told))
+    if judge.unasked:
+        events.append(_asked_event(judge.unasked, state))
     if judge.failed:
         events.append(Failed(tuple(judge.failed), tuple(judge.failed.values())))
     if settled := judge.settled():
@@ -436,6 +449,14 @@ def _told_event(told: Sequence[tuple[int | None, int, int, float | Reading]]) ->
     return Told(ids, rows, cols, numbers, **ends, se=se if any(se) else None)
 
 
+def _asked_event(entries: Sequence[Entry], state: State) -> Asked:
+    """Return the event that gives ids to entries that failed, so that they are not asked for; it costs nothing."""
+    (rows, cols), unknown = zip(*entries, strict=True), (math.nan,) * len(entries)
+    cost = (0.0,) * len(entries)
+    why = "tried without being asked for"
+    return Asked(len(state.asked) + 1, rows, cols, unknown, unknown, unknown, cost, state.version, why=why)
+
+
 def doubt_values(state: State, lines: Sequence[Line] | None = None) -> list[str]:
     """Name values that must be slips, of these lines or of all: a lost decimal point, say. Mostly none."""
     likelihood = state.settings.likelihood
@@ -445,10 +466,7 @@ def doubt_values(state: State, lines: Sequence[Line] | None = None) -> list[str]
         return []
     plain = np.flatnonzero(state.ends[0] == state.ends[1])
     rows, cols = (side[plain] for side in state.told)
-    notes = note_slips(
-        state.values[plain], rows, cols,
-        lambda k: place(state.row_axis, int(rows[k]), state.col_axis, int(cols[k])),
-    )  # fmt: skip
+    notes = note_slips(state.values[plain], rows, cols, (state.row_axis, state.col_axis))
     if lines is not None and notes:
         ids = {line.id for line in lines} - {None}
         entries = {(label_text(line.row), label_text(line.col)) for line in lines}

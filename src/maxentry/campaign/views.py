@@ -64,6 +64,17 @@ def find_doubts(state: State) -> list[str]:
     return [*filter(None, [noted]), *doubt_values(state)]
 
 
+def find_notes(state: State) -> list[str]:
+    """Name values that must be slips, and units that the goal mixes; mostly nothing."""
+    from maxentry.model.goal import note_units
+    from maxentry.transform import MOST_VALUES
+
+    goal, notes = state.settings.wanted, doubt_values(state)
+    if goal.fills or not 0 < len(state.standing) <= MOST_VALUES:  # before they are copied
+        return notes
+    return [*notes, *filter(None, [note_units(goal, state.observations(), state.settings.transform)])]
+
+
 def convert_maps(posterior: Posterior, kind: FrameKind | None) -> Posterior:
     """Return the posterior with maps as frames of this kind; unchanged for None and "columns"."""
     return posterior if kind is None or kind == "columns" else posterior.framed(kind)
@@ -358,7 +369,7 @@ class Status:
     row_features: dict[str, Any] | None = None  # n, how many, and names, of the first of them
     col_features: dict[str, Any] | None = None
     error_of: str = "measurement"  # what the expected error is of: measurement, entry, probability or grade
-    notes: list[str] = field(default_factory=list)  # values that must be slips: a lost decimal point, say
+    notes: list[str] = field(default_factory=list)  # values that must be slips; units that a goal mixes
 
     @classmethod
     def from_state(cls, state: State, now: dt.datetime) -> Status:
@@ -374,7 +385,7 @@ class Status:
             None if settings.limits is None else [x if math.isfinite(x) else None for x in settings.limits],
             int((state.ends[0] < state.ends[1]).sum()), settings.goal, settings.enough, _name_weights(settings),
             _name_features(settings.row_features), _name_features(settings.col_features), error_of(state),
-            doubt_values(state),
+            find_notes(state),
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -409,8 +420,11 @@ def error_of(state: State) -> str:
         return "probability" if settings.kind == "yes/no" else "grade"
     split = settings.noise_sd is not None
     if not split and settings.noise == "gaussian" and told.size > state.told_keys.size:
-        plain = told[state.ends[0] == state.ends[1]]
-        split = np.unique(plain).size < plain.size
+        plain = state.ends[0] == state.ends[1]
+        different = {
+            *zip(told[plain].tolist(), state.values[plain].tolist(), strict=True)
+        }  # copies tell nothing
+        split = np.unique(told[plain]).size < len(different)
     return "entry" if split else "measurement"
 
 

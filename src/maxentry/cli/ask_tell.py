@@ -13,7 +13,7 @@ import typer
 from maxentry.cli import options, output
 from maxentry.cli.options import open_campaign, option
 from maxentry.tables import Table, round_numbers
-from maxentry.wording import count
+from maxentry.wording import count, show
 
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign
@@ -198,7 +198,7 @@ def tell(
     name: options.Name = None,
 ) -> None:
     """Tell what was measured: a plate (empty values stay pending, `failed` is understood), or any inputs."""
-    from maxentry.campaign.lines import name_roles
+    from maxentry.campaign.lines import find_nouns, known_of, name_roles
     from maxentry.cells import with_points
     from maxentry.cli import matrices
     from maxentry.tables.layout import find_long
@@ -217,9 +217,10 @@ def tell(
             if campaign.settings.words is None:
                 report["value"] = [with_points(value or "", "--value", "unambiguous")]
         else:
-            state = campaign.state
-            if not names and not find_long(report.names, report.columns):  # those are read as other files are
-                report = name_roles(report, (state.row_labels, state.col_labels))
+            known = known_of(campaign.state)
+            plain = find_long(report.names, report.columns)  # those are read as other files are
+            if not names and (find_nouns(report, known, se) or not plain):
+                report = name_roles(report, known, se)
             report = _parse_report(report, names, se, campaign.settings.words)
         column = se if isinstance(report, Table) else None
         receipt = campaign.tell(report, se=column, again=again, who=who)
@@ -254,6 +255,8 @@ ReasonOption = Annotated[str, option("--reason", help="Why, for the history.")]
 @commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, failed (ids).")
 def fail(
     ids: Ids = None,
+    row: Annotated[str | None, option("--row", help="Of this row …")] = None,
+    col: Annotated[str | None, option("--col", help="… and column, asked for or not.")] = None,
     reason: ReasonOption = "",
     retry: Annotated[bool, option("--retry", help="It may be asked for again.")] = False,
     who: options.Who = None,
@@ -262,13 +265,40 @@ def fail(
     name: options.Name = None,
 ) -> None:
     """Say that measuring was tried and gave no value; it is not asked for again unless --retry."""
-    if not ids:
-        raise typer.BadParameter("expected at least one id, got none.")
+    if (row is None) != (col is None) or bool(ids) == (row is not None):
+        raise typer.BadParameter("expected ids, or --row and --col.")
     with open_campaign(storage, name) as campaign:
+        if not ids:
+            _refuse_measured(campaign, row, col)
+            campaign.tell({"row": [row], "col": [col], "failed": [True], "reason": [reason]}, who=who)
+            ids = [_find_failed(campaign, row, col)]
         campaign.fail(ids, reason, retry=retry, who=who)
         they = "it" if len({*ids}) == 1 else "they"
         then = f"{they} may be asked for again" if retry else f"{they} will not be asked for again (--retry)"
         _report_ids(campaign.name, "failed", ids, as_json, f"; {then}")
+
+
+def _refuse_measured(campaign: Campaign, row: str | None, col: str | None) -> None:
+    """Refuse an entry that has a value: a failure of it from before would be taken for this one."""
+    from maxentry.errors import CampaignError
+    from maxentry.labels import label_text
+
+    told = campaign.export(frame="columns")
+    entries = zip(map(label_text, told["row"]), map(label_text, told["col"]), strict=True)
+    if (label_text(row), label_text(col)) in {*entries}:
+        got = f"row {show(row)}, column {show(col)}, which has one"
+        hint = "maxentry correct takes a value back."
+        raise CampaignError(f"expected an entry without a value, got {got}.", hint=hint)
+
+
+def _find_failed(campaign: Campaign, row: str | None, col: str | None) -> int:
+    """The id of the last failure of an entry."""
+    from maxentry.labels import label_text
+
+    asked = campaign.asked(frame="columns")
+    lines = zip(*(asked[name] for name in ("id", "row", "col", "status")), strict=True)
+    wanted = (label_text(row), label_text(col), "failed")
+    return max(int(id) for id, i, j, status in lines if (label_text(i), label_text(j), status) == wanted)
 
 
 @commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, withdrawn (ids).")

@@ -324,8 +324,8 @@ def list_campaigns(as_json: options.Json = False, storage: options.Storage = opt
     "advice, outlook (null or error_now, error_with_pending, error_after, entries, cost, error_at_start, "
     "gain_per_cost_so_far, entries_left, gain_per_cost), past (batches with measurements, entries, "
     "error_before, error_promised, error_after), goal, enough, weights, row_features, col_features (null or n, names), "
-    "error_of (measurement, entry, probability or grade), notes (on values that must be slips) and at_stake (null or "
-    "now, after, changes, choices).",
+    "error_of (measurement, entry, probability or grade), notes (on values that must be slips, and on units that the "
+    "goal mixes) and at_stake (null or now, after, changes, choices).",
 )
 def status(
     n: Annotated[

@@ -88,7 +88,7 @@ def posterior(
 
 @commands.command(
     rich_help_panel="Results",
-    epilog="JSON: campaign, goal, at_stake, level, summary, and lines (row, col, place, estimate, low, high, "
+    epilog="JSON: campaign, goal, at_stake, level, summary, note, and lines (row, col, place, estimate, low, high, "
     "probability, regret, observed; of a ranking rank_low, rank_high, above_next, tied) or, with -o, output; of a "
     "ranking pairs (above, below, probability, tied).",
 )
@@ -100,6 +100,7 @@ def answer(
             "not given."
         ),
     ] = None,
+    named: Annotated[str | None, option("--goal", help="The same, as an option.")] = None,
     out: options.Output = None,
     level: options.Level = 0.9,
     force: options.Force = False,
@@ -111,7 +112,7 @@ def answer(
     """What is best, in which order, or above what; and how sure that is."""
     output.check_writable(out, form, force=force)
     with open_campaign(storage, name) as campaign:
-        found, limits = campaign.answer(goal, level=level), campaign.settings.likelihood.limits
+        found, limits = campaign.answer(goal or named, level=level), campaign.settings.likelihood.limits
     document = {"campaign": campaign.name} | {key: x for key, x in found.to_dict().items() if key != "lines"}
     shown = not as_json and output.is_for_screen(out, form)
     table = Table.from_columns(_readable(found) if shown else {k: list(x) for k, x in found.table.items()})

@@ -137,7 +137,7 @@ def _has_label(axis: Axis, cell: Any) -> bool:
 def read_feature_table(path: str) -> Table:
     """Read a file of features; `descriptors.xlsx:Compounds` is a sheet of it."""
     file, sheet = _split_sheet(path)
-    return read_table(file, sheet=sheet)
+    return read_table(file, sheet=sheet, quiet=True)
 
 
 def _split_sheet(path: str) -> tuple[str, str | None]:

@@ -6,7 +6,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +29,18 @@ from maxentry.labels import label_text
 from maxentry.readings import Reading, parse_line
 from maxentry.tables import Format, Table
 from maxentry.tables.doubts import doubt_table, warn_of_copies
-from maxentry.tables.layout import MOST_WORDS, are_times, find_long, is_word, is_yes_no, suggest_names
+from maxentry.tables.layout import (
+    MOST_WORDS,
+    are_times,
+    find_long,
+    find_pairs,
+    is_word,
+    is_yes_no,
+    refuse_line_numbers,
+    suggest_names,
+)
 from maxentry.transform import warn_of_slips
+from maxentry.wording import show
 
 if TYPE_CHECKING:
     from maxentry.observations import Observations
@@ -44,16 +54,28 @@ LONGEST_HINT = 60  # characters of the names that a hint repeats
 
 
 def read_table(
-    path: str, form: Format | None = None, sheet: str | None = None, *, sheets: bool = False
+    path: str,
+    form: Format | None = None,
+    sheet: str | None = None,
+    *,
+    sheets: bool = False,
+    quiet: bool = False,
 ) -> Table:
-    """Read a table from a file or from stdin; sheets: whether --sheet names one of this file."""
+    """Read a table from a file or from stdin; unless quiet, say that it has other sheets.
+
+    sheets: whether --sheet names one of this file.
+    """
     data, source = (sys.stdin.buffer, "standard input") if path == STD else (path, "")
     file, colon, named = path.rpartition(":")
     if colon and not Path(path).exists() and Path(file).is_file():
         other = f", or name the sheet as --sheet {named or 'NAME'}" if sheets else ""
         raise DataError(f"{path} does not exist, but {file} does: leave out what follows it{other}.")
     with show_warnings():
-        return tables.read(data, form, source, sheet)
+        table = tables.read(data, form, source, sheet)
+    if table.unread and not quiet:
+        how = f"--sheet {table.unread[0]!r} reads that one" if sheets else "another needs a file of its own"
+        warn(f"{table.notes[-1].removesuffix('.')}; {how}.")
+    return table
 
 
 # Measurements: a long table (row, col, value), or a wide one (a matrix with holes)
@@ -172,7 +194,9 @@ def parse_matrix(
     words: words that stand for numbers.
     """
     labelled = table.role("row") is not None and table.role("col") is not None
-    long = labelled and any(table.role(name) is not None for name in ("value", "low", "high", *frames.COUNTS))
+    long = labelled and any(
+        table.role(name) is not None for name in ("value", *frames.END_NAMES, *frames.COUNTS)
+    )
     if names is None and not long and (roles := find_long(table.names, table.columns)):
         found = tuple(table.names[j] for j in roles.values())
         recurs = any(table.names[j] in table.columns[j] for j in roles.values())
@@ -216,13 +240,21 @@ def _parse_long(table: Table, names: tuple[str, ...] | None, se: str | None, wor
             refused.add(error)
     refused.check()
     matrix = replace(matrix, flags=flags)
-    if words is None:
-        warn_of_copies(table, at.values(), warn)
     unused = frames.find_unused(table.names, at.values())
+    if words is None or _tell_apart(table, at.values()):
+        warn_of_copies(table, at.values(), warn)
+    if said := [name for name in unused if str(name).strip().lower() in ("status", "failed")]:
+        warn(f"{table.source}: {show(said[0])} is not read here: clear the values of lines that failed.")
     if unused:
         called = ", ".join(titles.get(role, role) for role in ("row", "col", "value"))
         warn(frames.name_unused(unused, table.source, called))
     return matrix
+
+
+def _tell_apart(table: Table, used: Collection[int]) -> bool:
+    """Whether a column beside the used ones is another in most lines, like a number or a time of a run."""
+    beside = (x for j, x in enumerate(table.columns) if j not in used)
+    return any(len({*map(str, x)}) > 0.75 * table.n for x in beside)
 
 
 def _long_columns(
@@ -237,7 +269,7 @@ def _long_columns(
         place = table.role_place(name) if names is None else table.place(name.lower())
         if place is not None:
             at[role] = place
-    at |= frames.find_beside(table.names, at.values(), se)
+    at |= frames.find_beside(table.names, at, se)
     if words is not YES_NO:
         if not at.keys() & {"value", "low", "high"} and at.keys() & {*frames.COUNTS}:
             raise DataError(f"{table.source}: {frames.COUNTED}")
@@ -274,11 +306,17 @@ def _parse_wide(table: Table, words: Words | None) -> Matrix:
     if None in table.columns[0]:
         where = table.where(table.columns[0].index(None))
         raise DataError(f"{where}: expected a row label in the first cell, got an empty cell.")
+    refuse_line_numbers(table, words)
     row_labels = [label_text(cell) for cell in table.columns[0]]
     col_labels = [label_text(name) for name in table.names[1:]]
     _check_labels("row", row_labels, table)
     _check_labels("column", col_labels, table)
     if all(map(_is_fraction, row_labels)):
+        if found := find_pairs(table.names, table.columns) or suggest_names(table.names, table.columns)[0]:
+            got = f"numbers that look like values ({table.names[0]!r})"
+            hint = f" If this is a long table (one measurement per line), pass --names {_join(found)}."
+            hint += " If they are labels, write a letter before them."
+            raise DataError(f"{table.source}: expected row labels in the first column, got {got}.{hint}")
         warn(
             f"Taking the first column of {table.source}, {table.names[0]!r}, for row labels, though it looks like "
             "values. A table without labels needs a column of them before its values."
@@ -346,13 +384,17 @@ def _hint_names(table: Table) -> str:
     labels = [x for x in table.columns[1] if lower_text(x) not in (*ABSENT, *WRONG)]
     if not found and (len(table.names) < 3 or not labels or not all(map(is_word, labels))):
         return ""
-    row, col, value = map(str, found or table.names[:3])
-    if _is_numeral(value) and not YEAR.fullmatch(value):
+    found = found or suggest_names(table.names, table.columns, repeats=False)[0] or tuple(table.names[:3])
+    if _is_numeral(str(found[2])) and not YEAR.fullmatch(str(found[2])):
         return NO_NAMES
-    names = f"{row},{col},{value}"
-    wanted = names if len(names) < LONGEST_HINT and " " not in names else "ROW,COL,VALUE"
     either = f" (or {', '.join(map(str, others[:3]))} as the last)" if others else ""
-    return f" If this is a long table (one measurement per line), pass --names {wanted}{either}."
+    return f" If this is a long table (one measurement per line), pass --names {_join(found)}{either}."
+
+
+def _join(names: Iterable[Any]) -> str:
+    """Names as the option --names takes them, where they are short."""
+    joined = ",".join(map(str, names))
+    return joined if len(joined) < LONGEST_HINT and " " not in joined else "ROW,COL,VALUE"
 
 
 def _is_fraction(label: str) -> bool:
@@ -379,7 +421,9 @@ def _check_labels(side: str, labels: list[str], table: Table) -> None:
     hint = f" If this is a long table (one measurement per line), pass --names {wanted} with {columns}."
     hint = (_hint_names(table) if suggest_names(table.names, table.columns)[0] else "") or hint
     if {"lower", "upper"} & {name.strip().lower() for name in table.names}:
-        hint += " Limits are read from columns that are named low and high."
+        hint += (
+            " Limits are read from columns that are named low and high (or lower and upper, without values)."
+        )
     if all(map(_is_numeral, table.names)):
         hint = NO_NAMES
     if "" in labels:

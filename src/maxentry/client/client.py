@@ -25,7 +25,7 @@ from maxentry.acquisition.problem import Costs, Limits
 from maxentry.campaign import events, views
 from maxentry.campaign.campaign import check_count, user_name
 from maxentry.campaign.events import Record
-from maxentry.campaign.lines import Line, read_lines
+from maxentry.campaign.lines import Known, Line, read_lines
 from maxentry.campaign.setting_values import read_more_features
 from maxentry.campaign.settings import Settings, change_settings, check_settings, read_settings
 from maxentry.campaign.state import State, replay
@@ -270,14 +270,20 @@ class RemoteCampaign:
     ) -> Receipt:
         """Tell values: `tell(ids, values)`, `tell(row=…, col=…, value=…)`, or `tell(table)`."""
         given = {"row": row, "col": col, "value": value, "low": low, "high": high, "se": se}
-        known = self._session.get(self._at("/labels")) if tables.is_table(ids) else None
-        labels = None if known is None else (decode(known["rows"]) or (), decode(known["cols"]) or ())
-        told = read_lines(ids, values, **given, words=self._words, labels=labels)
+        told = read_lines(ids, values, **given, words=self._words, known=self._known(ids))
         body = {"lines": [_line(line) for line in told], "again": again, "who": user_name(who)}
         receipt = self._session.send("POST", self._at("/tell"), body)
         for note in receipt.pop("notes", []):
             warn(note, stacklevel=2)
         return Receipt(**receipt)
+
+    def _known(self, data: Any) -> Known | None:
+        """What the campaign knows of its rows and columns, by which a table is read."""
+        if not tables.is_table(data):
+            return None
+        labels, settings = (self._session.get(self._at(path)) for path in ("/labels", "/settings"))
+        rows, cols = (decode(labels[side]) or () for side in ("rows", "cols"))
+        return Known(rows, cols, settings.get("row_name"), settings.get("col_name"))
 
     @cached_property
     def _words(self) -> cells.Words | None:

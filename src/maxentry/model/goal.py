@@ -25,6 +25,8 @@ from maxentry.wording import show
 if TYPE_CHECKING:
     from maxentry._types import Array
     from maxentry.labels import Axis
+    from maxentry.observations import Observations
+    from maxentry.transform import Side
 
 GoalKind = Literal["fill", "best", "rank", "threshold"]
 Line = Literal["row", "column"]
@@ -156,6 +158,33 @@ class Goal:
             "" if self.per is None else f" per {self.per}",
         )
         return ("best" if self.sign > 0 else "smallest") + number + lines
+
+
+def note_units(goal: Goal, data: Observations, transform: object = "none") -> str:
+    """Say that a goal compares, or adds up, columns (or rows) that may have other units; "" where it does not.
+
+    Weights of a ranking say what counts how much, and with a transform values may vary by factors: nothing is said.
+    """
+    from maxentry.transform import MOST_VALUES, LineSpreads, describe_scales
+
+    if goal.fills or goal.weights is not None or data.n > MOST_VALUES or str(transform) != "none":
+        return ""
+    does, weights = "compares", ""
+    if goal.kind == "rank":
+        does, weights = "adds up", "give weights (set --weights), "
+    for axis, line in ((data.col_axis, data.cols), (data.row_axis, data.rows)):
+        if goal.per == axis.name:  # compared within each, or an average of each
+            continue
+        side: Side = "rows" if axis.name == "row" else "columns"
+        found = LineSpreads.measure(line, data.values, axis.size, True).scales(side, every=False)
+        if found is not None:
+            which = describe_scales({axis.show(int(k)): float(found.factor[k]) for k in found.own})
+            return (
+                f"Some {side} vary far more or less than the rest: {which}. '{goal}' {does} values as they are, so "
+                "that those that vary most decide. If units differ, bring them to one, "
+                f"{weights}or keep a campaign for each."
+            )
+    return ""
 
 
 def _is_finite(x: Any) -> bool:

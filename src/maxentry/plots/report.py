@@ -160,8 +160,9 @@ def answer_section(subject: Subject, draw: Draw) -> dict[str, Any] | None:
         figure = plots.ranking(subject, "rows" if goal.per == "row" else "columns", smallest=goal.sign < 0)
     else:
         figure = plots.mean(subject)
-    said = views.answer(subject.posterior, goal, state.settings, LEVEL).summary
-    return {"goal": wanted, "said": list(said[:-1]), "figure": _card(figure, draw, kind="whole")}
+    found = views.answer(subject.posterior, goal, state.settings, LEVEL)
+    said = [*found.summary[:-1], *filter(None, [found.note])]
+    return {"goal": wanted, "said": said, "figure": _card(figure, draw, kind="whole")}
 
 
 def sure_section(subject: Subject, ahead: Ahead, draw: Draw) -> dict[str, Any]:

@@ -58,6 +58,7 @@ class Answer:
     summary: tuple[str, ...] = ()
     frame_kind: str | None = field(default=None, repr=False)
     above: Array | None = field(default=None, repr=False)
+    note: str = ""  # that it compares what is in different units
 
     def to_frame(self) -> Any:
         """The table as a frame."""
@@ -88,11 +89,11 @@ class Answer:
         columns = {name: x if isinstance(x, list) else x.tolist() for name, x in self.table.items()}
         lines = [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
         stake = {"at_stake": self.at_stake, "level": self.level}
-        said = {"goal": str(self.goal), **stake, "summary": list(self.summary)}
+        said = {"goal": str(self.goal), **stake, "summary": list(self.summary), "note": self.note}
         return said | {"lines": lines, "pairs": self.neighbours()}
 
     def __str__(self) -> str:
-        return "\n".join(self.summary)
+        return "\n".join(filter(None, [*self.summary, self.note]))
 
 
 class Names(NamedTuple):

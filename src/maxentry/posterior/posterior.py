@@ -19,7 +19,7 @@ from maxentry import frames
 from maxentry._types import Array
 from maxentry.belief import Belief, Information
 from maxentry.errors import MissingDependencyError, ParameterError, is_choice
-from maxentry.model.goal import OVERALL, Goal, Line
+from maxentry.model.goal import OVERALL, Goal, Line, note_units
 from maxentry.model.likelihood import Likelihood, NoiseLaw
 from maxentry.observations import Observations
 from maxentry.posterior import archive, coefficients, decisions, intervals
@@ -419,7 +419,7 @@ class Posterior:
         if weights is not None:
             wanted = wanted.weighted(weights, data.row_axis, data.col_axis)
         found = decisions.answer(self.belief, self.goal_answers, wanted, level, names)
-        return replace(found, frame_kind=data.frame_kind)
+        return replace(found, frame_kind=data.frame_kind, note=note_units(wanted, data, self.transform))
 
     def features(self, level: float = 0.9) -> Any:
         """Which features matter, as a frame, the strongest first.

@@ -342,6 +342,7 @@ class AnswerResponse(ResponseBody):
     )
     level: float
     summary: list[str]
+    note: str = Field("", description="That the goal mixes units, which the status says, too.")
     lines: list[dict[str, Name | Number]]
     pairs: list[PairResponse] = Field([], description="Of a ranking: each line and the next.")
 

@@ -244,9 +244,9 @@ def _compare_answers(
     """
     likelihood = posterior.likelihood
     p = posterior.answers.probabilities(posterior.belief, truth.rows, truth.cols)
-    first = likelihood.kind == "grades"  # grades are counted from 1, no is 0
-    codes, n = truth.values.astype(np.int64) - first, truth.n
-    times = np.bincount(rest.values.astype(np.int64) - first, minlength=len(p))
+    scores = likelihood.scores if likelihood.kind == "grades" else (0.0, 1.0)  # in the order of p
+    codes, n = np.searchsorted(scores, truth.values), truth.n
+    times = np.bincount(np.searchsorted(scores, rest.values), minlength=len(p))
     shares = (times + 0.5) / (times + 0.5).sum()  # an answer may be missing in the rest
     right, sure = p.argmax(0) == codes, p.max(0)
     _, entry = np.unique(truth.rows.astype(np.int64) * truth.shape[1] + truth.cols, return_inverse=True)

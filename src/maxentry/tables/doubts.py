@@ -72,6 +72,7 @@ _WORD = re.compile(
     r"[^\W\d_][^\W\d_A-ZÄÖÜ]{5,}"
 )  # words in which a slip is looked for: no formulas, no sequences
 _SMILES = re.compile(r"(Br|Cl|[BCFHINOPScnops\d()\[\]=#@+/\\.-])+")  # in which case has a meaning
+_LINE_NUMBERS = re.compile(r"(?i)(lfd\.? ?)?(nr|no)\.|(lfd\.? ?)?nr|#|index|nummer|number|unnamed: \d+")
 MOST_LETTERS = 60  # of a label that is looked at
 MOST_LABELS = 5_000  # that are looked at
 MOST_NAMED = 3
@@ -167,6 +168,10 @@ def doubt_labels(
     if totals:
         which, they = _name(side, [*map(show, totals)]), "it counts" if len(totals) == 1 else "they count"
         notes.append(f"{which}: named like a sum, mean or count of others, but {they} like any other {side}.")
+    numbered = [x for x in labels if _is_short(x) and _LINE_NUMBERS.fullmatch(x.strip())]
+    if numbered and side == "column":
+        which, they = _name(side, [*map(show, numbered)]), "it counts" if len(numbered) == 1 else "they count"
+        notes.append(f"{which}: named like numbers of lines, but {they} like any other {side}.")
     if measured and (footers := [x for x in find_footers(labels, measured) if x not in totals]):
         counts = "counts" if len(footers) == 1 else "count"
         notes.append(

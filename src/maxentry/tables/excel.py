@@ -72,7 +72,8 @@ class SheetLines(NamedTuple):
     """The lines of a sheet that are not empty."""
 
     name: str
-    names: list[str]  # of all sheets
+    several: bool  # whether the workbook has other sheets
+    others: list[str]  # the names of other sheets that hold cells
     lines: list[Line]
     percent: str  # the first cell that shows a number as percent, like B2; empty where there is none
 
@@ -92,6 +93,7 @@ def read_sheet(content: bytes, source: str, sheet: str | None) -> SheetLines:
             lines, percent = _sheet_lines(book[name], source)
             if lines:
                 break
+        others = [x for x in names if x != name and _has_cells(book[x])]
     except DataError:
         raise
     except Exception as error:  # of zip, of XML, of openpyxl
@@ -103,7 +105,7 @@ def read_sheet(content: bytes, source: str, sheet: str | None) -> SheetLines:
     width = len({place for _, line in lines for place in line})
     if (got := len(lines) * width) > MOST_CELLS:
         raise DataError(f"{source}: expected a sheet of at most {MOST_CELLS} cells, got {got}.")
-    return SheetLines(name, names, lines, percent)
+    return SheetLines(name, len(names) > 1, others, lines, percent)
 
 
 def sheet_names(content: bytes, source: str = "the file") -> list[str]:
@@ -112,6 +114,16 @@ def sheet_names(content: bytes, source: str = "the file") -> list[str]:
         return []
     with closing(open_workbook(content, source)) as book:
         return [page.title for page in book.worksheets]
+
+
+def _has_cells(page: Any) -> bool:
+    """Whether a sheet holds anything but blanks; it is read up to the first such cell."""
+    from openpyxl.worksheet._reader import WorkSheetParser
+
+    with page._get_source() as stream:
+        parser = WorkSheetParser(stream, page._shared_strings, True, page.parent.epoch)
+        values = (cell["value"] for _, cells in parser.parse() for cell in cells)
+        return any(_sheet_cell(value, False) is not None for value in values)
 
 
 def _sheet_lines(page: Any, source: str) -> tuple[list[Line], str]:

@@ -242,18 +242,20 @@ def _fit_width(line: list[str], width: int, where: str) -> list[str | None]:
 def _from_xlsx(content: bytes, source: str, sheet: str | None) -> Table:
     """Read a sheet: the first line that is not empty has the names; empty lines and columns are left out."""
     source = source or "the workbook"
-    name, names, lines, percent = excel.read_sheet(content, source, sheet)
+    name, several, others, lines, percent = excel.read_sheet(content, source, sheet)
     used = sorted({place for _, line in lines for place in line})
     title = _find_title([[line.get(place) for place in used] for _, line in lines[:LOOK_AT]])
     lines = lines[_leave_out(title, source) :]
     used = sorted({place for _, line in lines for place in line})  # a title may stand in a column of its own
     columns = [[line.get(place) for _, line in lines] for place in used]
     titles = [cell_text(column[0]).strip() for column in columns]
-    where = f"{source}, sheet {name!r}" if len(names) > 1 else source
+    where = f"{source}, sheet {name!r}" if several else source
     cells, numbers = [column[1:] for column in columns], [number for number, _ in lines[1:]]
     said = "numbers in percent are read as Excel shows them: 45% is 45. Format cells as numbers for 0.45."
-    notes = (f"{where}, {percent}: {said}",) if percent else ()
+    notes = [f"{where}, {percent}: {said}"] if percent else []
     for note in notes:
         warnings.warn(note, stacklevel=4)
-    unread = tuple(x for x in names if x != name)
-    return Table(titles, cells, where, numbers, "unambiguous", unread, " ".join(title), notes=notes)
+    unread = () if sheet is not None else tuple(others)
+    if unread:
+        notes.append(f"{where}: only this sheet is read, and not {', '.join(map(show, unread[:5]))}.")
+    return Table(titles, cells, where, numbers, "unambiguous", unread, " ".join(title), notes=tuple(notes))

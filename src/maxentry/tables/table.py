@@ -52,7 +52,7 @@ class Table:
     source: str = ""
     lines: list[int] | None = None  # the line of the file that each line of the table starts in
     decimal_comma: DecimalComma = "never"
-    unread: tuple[str, ...] = ()  # other sheets of the workbook
+    unread: tuple[str, ...] = ()  # other sheets of the workbook that hold cells, where none was chosen
     title: str = ""  # lines above the names that were left out
     encoding: str | None = None  # of a file of text
     notes: tuple[str, ...] = ()  # how it was read, where that may not be meant

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from maxentry import frames, tables
 from maxentry.campaign import views
 from maxentry.campaign.events import Failed, Told
-from maxentry.campaign.lines import Line, find_unused, name_roles, read_lines
+from maxentry.campaign.lines import Line, find_unused, known_of, name_roles, read_lines
 from maxentry.campaign.tell import Receipt, doubt_values
 from maxentry.cells import Statement, flag_text
 from maxentry.errors import DataError
@@ -132,7 +132,7 @@ def _tell_file(
 ) -> schemas.FileReceiptResponse:
     state = here.campaign.state
     read = tables.read(io.BytesIO(content), most=tables.MOST_CELLS)
-    table = name_roles(read, (state.row_labels, state.col_labels))
+    table = name_roles(read, known_of(state))
     receipt = _tell(service, here, table, again, who, key)
     told = receipt.model_dump() | {"notes": [*table.notes, *receipt.notes]}
     unused = find_unused(table, words=state.settings.words)
@@ -175,7 +175,7 @@ def _tell(
     service: Service, here: OpenCampaign, table: Any, again: bool, who: str | None, key: str | None
 ) -> schemas.ReceiptResponse:
     state = here.campaign.state
-    lines = read_lines(table, words=state.settings.words, labels=(state.row_labels, state.col_labels))
+    lines = read_lines(table, words=state.settings.words, known=known_of(state))
     content = [line.content for line in lines]
     claim = Claim.from_request(key, ["tell", content, again])
     span = idempotency.find(service.storage, here.campaign.key, claim)

@@ -26,8 +26,9 @@ from maxentry.server import schemas
 from maxentry.server.security import parse_bearer
 from maxentry.summary.reasons import STANDS_OUT
 from maxentry.tables import doubts
-from maxentry.tables.layout import find_long, is_word
+from maxentry.tables.layout import find_line_numbers, find_long, is_word
 from maxentry.transform import PERCENT, Kind
+from maxentry.wording import sentence
 
 router = APIRouter(tags=["the dashboard"])
 
@@ -75,7 +76,7 @@ def _read_table(content: bytes, sheet: str | None) -> schemas.TableResponse:
         sheets=tables.sheet_names(content),
         encoding=table.encoding,
         title=table.title,
-        notes=[*table.notes],
+        notes=[*table.notes, *filter(None, [sentence(find_line_numbers(table.names, table.columns))])],
         roles=find_long(table.names, table.columns),  # type: ignore[arg-type]
         totals=[x for side in labels for x in doubts.find_totals(side)],
         alike=[[*pair] for side in labels for pair in doubts.find_alike(side)],

@@ -17,7 +17,7 @@ export async function readFile(file, sheet = "") {
 
 const isNumber = (text) => text !== "" && Number.isFinite(Number(text));
 
-const ASIDE = /^(.*(time|date|stamp|zeit|datum|uhr)|se|sem|sd|low|high|well|plate|batch|run|replicate|n|(.*[ _.-])?id)$/i; // no values, as in layout.py
+const ASIDE = /^(.*(time|date|stamp|zeit|datum|uhr)|se|sem|sd|low|lower|high|upper|well|plat(e|te)|batch|run|seed|replicate|n|(.*[ _.-])?id)$/i; // no values, as in layout.py
 /** Guess whether a table is long (a line for each measurement), and which columns have which role. */
 export function guess({ names, lines, roles: found = {} }) {
   const find = (role) => names.findIndex((name) => NAMES[role].includes(name.trim().toLowerCase()));
@@ -62,7 +62,7 @@ export function matrix({ names, lines, written }, { long, row, col, value }) {
 }
 
 // Columns of a list beside the value, as files that are told have them.
-const BESIDE = { low: ["low"], high: ["high"], se: ["se", "sem", "sd"], successes: ["successes"], trials: ["trials"] };
+const BESIDE = { low: ["low", "lower"], high: ["high", "upper"], se: ["se", "sem", "sd"], successes: ["successes"], trials: ["trials"] };
 const WORDS = new Set(["yes", "no", "y", "n", "true", "false", "t", "f", "pass", "fail", "correct", "right", "wrong", "incorrect"]); // as in wording.py
 const [MOST_GRADES, EACH] = [10, 4]; // as in transform.py
 
@@ -78,7 +78,8 @@ export function hintKind(values) {
 
 /** Where a list has its limits, standard errors and counts of trials; -1 where it has none. */
 function findBeside({ names }, { long, ...roles }) {
-  const find = (known) => (long ? names.findIndex((name, at) => known.includes(name.trim().toLowerCase()) && !Object.values(roles).includes(at)) : -1);
+  const doubtful = roles.value >= 0 ? ["lower", "upper"] : []; // beside values likely a confidence interval
+  const find = (known) => (long ? names.findIndex((name, at) => known.includes(name.trim().toLowerCase()) && !doubtful.includes(name.trim().toLowerCase()) && !Object.values(roles).includes(at)) : -1);
   return Object.fromEntries(Object.entries(BESIDE).map(([name, known]) => [name, find(known)]));
 }
 
