@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks.goals import times
 from tests.acquisition.beliefs import belief, problem
 
 from maxentry.acquisition import Costs, Limits, Problem, targets
@@ -219,11 +218,45 @@ def test_of_many_measured_entries_those_that_may_be_the_best_are_looked_at(words
     np.testing.assert_allclose(few.gain, whole.gain)
 
 
-@pytest.mark.slow
-def test_choosing_for_a_goal_takes_no_longer_than_for_filling():
-    """8 entries of 1,000 x 1,000, in turns: a ranking took five times and a threshold eight times as long."""
-    least = times.measure_times()
-    assert max(least[goal] for goal in times.GOALS) <= 1.25 * least["fill"]
+class Counted(Belief):
+    """Counts the entries of draws that are formed."""
+
+    formed = 0
+
+    def at(self, rows, cols):
+        Counted.formed += self.n_draws * len(rows)
+        return super().at(rows, cols)
+
+    def draw_at(self, s, i, j):
+        Counted.formed += np.broadcast(i, j).size
+        return super().draw_at(s, i, j)
+
+    def block(self, s, rows, cols):
+        Counted.formed += (rows.stop - rows.start) * (cols.stop - cols.start)
+        return super().block(s, rows, cols)
+
+
+@pytest.mark.parametrize("words", ["best", "best 9 per row", "best per column", "rank rows", "threshold 1"])
+def test_of_a_large_matrix_few_entries_of_draws_are_formed(words, monkeypatch):
+    """Some draws of all entries, and all draws of some: else 8 of 1,000 x 1,000 take many times as long."""
+    S, (m1, m2) = 200, (60, 50)
+    b, q = belief((m1, m2), S=S, seed=1), problem((m1, m2), seed=2, observed=300)
+    counted = Counted(b.left, b.right, b.row, b.col, b.mu, b.noise_var)
+    few = {
+        "SCREENS": 6,
+        "MOST_CANDIDATES": 400,
+        "MOST_SAMPLED": 200,
+        "MOST_TARGETS": 100,
+        "MOST_MEASURED": 150,
+    }
+    for name, most in few.items():
+        monkeypatch.setattr(targets, name, most)
+    monkeypatch.setattr(Counted, "formed", 0)
+    chosen = choose(words, counted, q, 8)
+    assert keys(chosen, m2) == keys(choose(words, b, q, 8), m2)
+    screened = 6 * (m1 * m2 + 300)
+    lines = (9 + targets.SPARE) * m1  # measured entries of each line that are looked at
+    assert 0 < Counted.formed <= screened + S * (400 + 150 + lines) < S * m1 * m2
 
 
 def test_few_entries_left_of_a_large_matrix_are_all_candidates(monkeypatch):
