@@ -8,13 +8,20 @@ import numpy as np
 from benchmarks import matrices
 from benchmarks.checks import Line
 from benchmarks.kinds.peer import myfm_probabilities
-from benchmarks.kinds.scores import calibration, choose_seeds, jackknife, log_loss, remember
-from scipy.special import ndtr
+from benchmarks.kinds.scores import (
+    GRADES,
+    calibration,
+    choose_seeds,
+    jackknife,
+    known,
+    log_loss,
+    remember,
+    round_probabilities,
+)
 
 import maxentry
 
 SEEDS = int(os.environ.get("KINDS_SEEDS", "3"))
-GRADES = np.arange(1, 6)
 Part = tuple[np.ndarray, np.ndarray]  # positions of training and of test
 RANK = 10
 BY_USER = "grades, noise by user"
@@ -23,11 +30,9 @@ BY_USER = "grades, noise by user"
 def grades(quick: bool) -> list[Line]:
     """MovieLens 100K: RMSE of the expected grade, log loss of the grade and calibration on held-out ratings."""
     triples = matrices.movielens_100k()
-    lines = _lines("grades", "MovieLens 100K, u1", triples, lambda seed: _first_lines(triples), SEEDS, quick)
-    if not quick:
-        part = partial(_at_random, triples, 0.8)
-        lines += _lines("grades", "MovieLens 100K, 80/20", triples, part, SEEDS, quick)
-    return lines
+    names = ["MovieLens 100K, u1"] if quick else ["MovieLens 100K, u1", "MovieLens 100K, 80/20"]
+    found = [_lines("grades", name, triples, partial(splits, name), SEEDS, quick) for name in names]
+    return [line for lines in found for line in lines]
 
 
 def grades_1m(quick: bool) -> list[Line]:
@@ -52,15 +57,19 @@ def _lines(
     means = {method: np.mean(scores, axis=0) for method, scores in found.items()}
     text = ", ".join(f"{method} {a:.4f}, {b:.4f}, {c:.3f}" for method, (a, b, c) in means.items())
     asked = "<= 1 and <= 0.985 of Gaussian's; log loss below myFM's"
-    name = f"{name}, {len(seeds)} seed{'s' * (len(seeds) > 1)}"
-    lines = [Line(f"{name}: RMSE, log loss, calibration of 4 or 5", text)]
+    title = f"{name}, {len(seeds)} seed{'s' * (len(seeds) > 1)}"
+    before = [known(f"{check} before", f"{name}, seed {seed}") for seed in seeds]
+    lines = [Line(f"{title}: RMSE, log loss, calibration of 4 or 5", text)]
     for ours in ("grades", BY_USER):
         rmse, loss = means[ours][:2] / means["Gaussian"][:2]
         text = f"{rmse:.4f} and {loss:.4f}"
         if len(seeds) > 2 and "myFM" in found:
             losses = np.array([np.array(found[method])[:, 1] for method in (ours, "Gaussian", "myFM")]).T
             text += f" ± {jackknife(_saving, losses):.4f}, log loss less than myFM's {_less(losses)}"
-        lines.append(Line(f"{name}: RMSE and log loss over Gaussian's, {ours}", text, asked))
+        if all(before):
+            rmse, loss = means[ours][:2] / np.mean([scores[:2] for scores in before if scores], axis=0)
+            text += f"; {rmse:.4f} and {loss:.4f} of those of b121af5"
+        lines.append(Line(f"{title}: RMSE and log loss over Gaussian's, {ours}", text, asked))
     return lines
 
 
@@ -75,10 +84,12 @@ def _less(losses: np.ndarray) -> str:
     return f"by {less.mean():.4f} ± {less.std(ddof=1) / np.sqrt(less.size):.4f}"
 
 
-def _first_lines(triples: matrices.Triples) -> Part:
-    """The public split u1: its test set is the first 20,000 lines of u.data."""
-    n = triples[3].size
-    return np.arange(20_000, n), np.arange(20_000)
+def splits(name: str, seed: int) -> Part:
+    """Of MovieLens 100K: the public split u1, whose test set is the first 20,000 lines of u.data, or a random one."""
+    triples = matrices.movielens_100k()
+    if name.endswith("u1"):
+        return np.arange(20_000, triples[3].size), np.arange(20_000)
+    return _at_random(triples, 0.8, seed)
 
 
 def _at_random(triples: matrices.Triples, share: float, seed: int) -> Part:
@@ -92,21 +103,21 @@ def _compare(
 ) -> dict[str, list[float]]:
     (shape, rows, cols, values), (train, test) = triples, part(seed)
     y = values[test].astype(int)
-    known, at = (rows[train], cols[train], values[train]), (rows[test], cols[test])
+    data, at = (rows[train], cols[train], values[train]), (rows[test], cols[test])
     options = {"shape": shape, "seed": seed, "threads": 1, "progress": False}
-    plain = maxentry.complete(known, RANK, **options)
-    found = {"Gaussian": _scores(_rounded(plain, *at), y, plain.belief.mean_at(*at))}
+    plain = maxentry.complete(data, RANK, **options)
+    found = {"Gaussian": score_grades(_rounded(plain, *at), y, plain.belief.mean_at(*at))}
     for name, noise in (("grades", "gaussian"), (BY_USER, "rows")):
-        ours = maxentry.complete(known, RANK, kind="grades", levels=GRADES.tolist(), noise=noise, **options)
-        found[name] = _scores(ours.probabilities(*at).T, y)
-    plain = maxentry.complete(known, RANK, noise="rows", **options)
-    found["Gaussian, noise by user"] = _scores(_rounded(plain, *at), y, plain.belief.mean_at(*at))
+        ours = maxentry.complete(data, RANK, kind="grades", levels=GRADES.tolist(), noise=noise, **options)
+        found[name] = score_grades(ours.probabilities(*at).T, y)
+    plain = maxentry.complete(data, RANK, noise="rows", **options)
+    found["Gaussian, noise by user"] = score_grades(_rounded(plain, *at), y, plain.belief.mean_at(*at))
     if not quick:
-        found["myFM"] = _scores(myfm_probabilities("grades", triples, train, test, RANK, seed), y)
+        found["myFM"] = score_grades(myfm_probabilities("grades", triples, train, test, RANK, seed), y)
     return found
 
 
-def _scores(probabilities: np.ndarray, y: np.ndarray, mean: np.ndarray | None = None) -> list[float]:
+def score_grades(probabilities: np.ndarray, y: np.ndarray, mean: np.ndarray | None = None) -> list[float]:
     """RMSE of the expected grade (or of `mean`), log loss, and calibration of the probability of 4 or 5."""
     error = np.sqrt(np.mean(((probabilities @ GRADES if mean is None else mean) - y) ** 2))
     good = calibration(probabilities[:, 3:].sum(axis=1), y >= 4)
@@ -114,13 +125,6 @@ def _scores(probabilities: np.ndarray, y: np.ndarray, mean: np.ndarray | None = 
 
 
 def _rounded(p: maxentry.Posterior, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-    """Probabilities of grades for a Gaussian fit: of what rounds to each."""
-    edges = np.concatenate([[-np.inf], GRADES[:-1] + 0.5, [np.inf]])
-    probabilities = np.empty((rows.size, GRADES.size))
+    """Probabilities of grades for a Gaussian fit."""
     eta = np.sqrt(p.belief.noise_var)[:, None]
-    for first in range(0, rows.size, 5000):
-        part = slice(first, first + 5000)
-        x, sd = p.belief.at(rows[part], cols[part]), eta * p.noise_law.spread_at(rows[part], cols[part])
-        cumulative = np.array([ndtr((edge - x) / sd).mean(0) for edge in edges])
-        probabilities[part] = np.diff(cumulative, axis=0).T
-    return probabilities
+    return round_probabilities(p.belief.at, rows, cols, lambda *at: eta * p.noise_law.spread_at(*at))

@@ -5,10 +5,9 @@ import os
 import numpy as np
 from benchmarks import matrices
 from benchmarks.checks import Line
-from benchmarks.kinds.scores import choose_seeds, crps, remember
+from benchmarks.kinds.scores import choose_seeds, crps, known, remember
 
 import maxentry
-from maxentry import Observations
 
 SEEDS = int(os.environ.get("KINDS_SEEDS", "5"))
 FRACTIONS = (0.05, 0.15, 0.30)
@@ -40,6 +39,10 @@ def limits(quick: bool) -> list[Line]:
                 f"error {ours[2] / plain[2]:.3f}, 90% intervals inside the limits {ours[3]:.3f} ({plain[3]:.3f}), "
                 f"P(at limit) {ours[4]:.3f} where {ours[5]:.3f} came ({plain[4]:.3f})"
             )
+            before = [known("limits before", f"{name}, {fraction:.0%}, seed {seed}") for seed in seeds]
+            if all(before):
+                crps_before = np.mean([scores[0] for scores in before if scores])
+                text += f"; CRPS {ours[0] / crps_before:.3f} of that of b121af5 ({crps_before:.4f})"
             asked = f"CRPS <= {1 - least / 100:.2f}" if least else "CRPS <= 1.01"
             lines.append(
                 Line(f"{name}, {fraction:.0%}, {len(found)} seed{'s' * (len(found) > 1)}", text, asked)
@@ -56,31 +59,48 @@ def _cell(
     return remember("limits", key, lambda: _compare(name, fraction, low, high, seed))
 
 
+Triples = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, columns, values
+
+
 def _compare(
     name: str, fraction: float, low: float | None, high: float | None, seed: int
 ) -> list[list[float]]:
+    shape, train, test = split(name, fraction, seed)
+    data = maxentry.Observations.of(train, shape=shape)
+    found = []
+    for limited in (False, True):
+        options = {"limits": (low, high)} if limited else {}
+        p = maxentry.complete(data, seed=seed, progress=False, threads=1, **options)
+        draws, noise_sd = p.belief.at(*test[:2]), np.sqrt(p.belief.noise_var)
+        found.append(score_limits(draws, noise_sd, test[2], (low, high), seed, clipped=limited))
+    return found
+
+
+def split(name: str, fraction: float, seed: int) -> tuple[tuple[int, int], Triples, Triples]:
+    """The shape of a table, what is known of it, and what is tested."""
     M = matrices.load(name, seed)
     rows, cols = np.nonzero(~np.isnan(M))
     order = np.random.default_rng([seed, round(1000 * fraction), 14]).permutation(rows.size)
-    n = round(fraction * M.size)
+    n, values = round(fraction * M.size), M[rows, cols]
     train, test = order[:n], order[n : n + MOST_TESTED]
-    values = M[rows, cols]
-    data = Observations.of((rows[train], cols[train], values[train]), shape=M.shape)
+    return M.shape, (rows[train], cols[train], values[train]), (rows[test], cols[test], values[test])
+
+
+def score_limits(
+    x: np.ndarray, noise_sd: np.ndarray, y: np.ndarray, limits: tuple[float | None, float | None], seed: int,
+    clipped: bool,
+) -> list[float]:  # fmt: skip
+    """CRPS (of clipped predictions or not), CRPS clipped, error, coverage inside, P(at a limit), and what came."""
+    low, high = limits
     ends = (-np.inf if low is None else low, np.inf if high is None else high)
-    found = []
-    for given in (None, (low, high)):
-        options = {} if given is None else {"limits": given}
-        p = maxentry.complete(data, seed=seed, progress=False, threads=1, **options)
-        x, y = p.belief.at(rows[test], cols[test]), values[test]
-        noise = np.random.default_rng(seed).standard_normal((COPIES, *x.shape))
-        new = (x + np.sqrt(p.belief.noise_var)[:, None] * noise).reshape(-1, y.size)
-        clipped = np.clip(new, *ends)
-        inside = (y > ends[0]) & (y < ends[1])
-        bottom, top = np.quantile(new, [0.05, 0.95], axis=0)
-        covered = np.mean((bottom <= y) & (y <= top), where=inside)
-        at_limit = np.mean((new <= ends[0]) | (new >= ends[1]))
-        error = np.sqrt(np.mean((clipped.mean(0) - y) ** 2))
-        shown = new if given is None else clipped
-        scores = [crps(shown, y), crps(clipped, y), error, covered, at_limit, 1 - inside.mean()]
-        found.append([round(float(x), 6) for x in scores])
-    return found
+    noise = np.random.default_rng(seed).standard_normal((COPIES, *x.shape))
+    new = (x + noise_sd[:, None] * noise).reshape(-1, y.size)
+    within = np.clip(new, *ends)
+    inside = (y > ends[0]) & (y < ends[1])
+    bottom, top = np.quantile(new, [0.05, 0.95], axis=0)
+    covered = np.mean((bottom <= y) & (y <= top), where=inside)
+    at_limit = np.mean((new <= ends[0]) | (new >= ends[1]))
+    error = np.sqrt(np.mean((within.mean(0) - y) ** 2))
+    shown = within if clipped else new
+    scores = [crps(shown, y), crps(within, y), error, covered, at_limit, 1 - inside.mean()]
+    return [round(float(x), 6) for x in scores]

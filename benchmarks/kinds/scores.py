@@ -6,40 +6,46 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
+GRADES = np.arange(1, 6)
 CELLS = Path(__file__).parent / "results" / "cells.json"
 
 
 def remember(check: str, cell: str, compute: Callable[[], Any]) -> Any:
     """Compute the scores of a cell (a table, a share, a seed) and keep them: a check that was stopped goes on."""
-    known = _read_cells()
-    if cell not in known.get(check, {}):
+    cells = _read_cells()
+    if cell not in cells.get(check, {}):
         found = compute()
-        known = _read_cells()  # another run may have added to them meanwhile
-        known.setdefault(check, {})[cell] = found
+        cells = _read_cells()  # another run may have added to them meanwhile
+        cells.setdefault(check, {})[cell] = found
         CELLS.parent.mkdir(exist_ok=True)
-        CELLS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+        CELLS.write_text(json.dumps(cells, indent=1, sort_keys=True) + "\n")
         print(f"  {check}, {cell}: {found}", flush=True)
-    return known[check][cell]
+    return cells[check][cell]
 
 
 def _read_cells() -> dict[str, dict[str, Any]]:
     return json.loads(CELLS.read_text()) if CELLS.is_file() else {}
 
 
+def known(check: str, cell: str) -> Any:
+    """The scores of a cell, or None where nobody computed them."""
+    return _read_cells().get(check, {}).get(cell)
+
+
 def choose_seeds(check: str, cell: str, wanted: int) -> list[int]:
     """Return the seeds of a line, whose cells are named `cell` and then the seed; wanted 0: those computed so far."""
     if wanted:
         return list(range(wanted))
-    known = _read_cells().get(check, {})
-    return [seed for seed in range(100) if f"{cell}, seed {seed}" in known]
+    return [seed for seed in range(100) if known(check, f"{cell}, seed {seed}") is not None]
 
 
 def forget(checks: list[str]) -> None:
     """Drop the scores of some checks, which are to be computed anew."""
     if CELLS.is_file():
-        known = {check: cells for check, cells in _read_cells().items() if check not in checks}
-        CELLS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+        others = {check: cells for check, cells in _read_cells().items() if check not in checks}
+        CELLS.write_text(json.dumps(others, indent=1, sort_keys=True) + "\n")
 
 
 def jackknife(statistic: Callable[[np.ndarray], float], found: np.ndarray) -> float:
@@ -55,6 +61,20 @@ def crps(draws: np.ndarray, truth: np.ndarray) -> float:
     S = len(ordered)
     spread = (2 * np.arange(S) - S + 1) @ ordered / (S * (S - 1))  # E|Y - Y'| / 2, unbiased
     return float(np.mean(np.abs(ordered - truth).mean(0) - spread))
+
+
+def round_probabilities(
+    draws_at: Callable[..., np.ndarray], rows: np.ndarray, cols: np.ndarray, sd_at: Callable[..., np.ndarray]
+) -> np.ndarray:
+    """Probabilities (n, K) of the grades of a Gaussian fit: of what rounds to each, in parts."""
+    edges = np.concatenate([[-np.inf], GRADES[:-1] + 0.5, [np.inf]])
+    probabilities = np.empty((rows.size, GRADES.size))
+    for first in range(0, rows.size, 5000):
+        part = slice(first, first + 5000)
+        x, sd = draws_at(rows[part], cols[part]), sd_at(rows[part], cols[part])
+        cumulative = np.array([ndtr((edge - x) / sd).mean(0) for edge in edges])
+        probabilities[part] = np.diff(cumulative, axis=0).T
+    return probabilities
 
 
 def log_loss(probabilities: np.ndarray, code: np.ndarray) -> float:
