@@ -76,7 +76,7 @@ def test_a_decimal_comma_where_the_table_has_one(cell, low, high, comma):
     assert parse(cell, comma) == Statement(low, high)
 
 
-FAILED = "or failed on a plate (maxentry fail)."
+FAILED = "or write failed there (maxentry fail)."
 
 
 @pytest.mark.parametrize(

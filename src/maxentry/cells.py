@@ -381,7 +381,7 @@ def _split_ends(text: str, decimal_comma: DecimalComma) -> tuple[str | float, st
 
 
 EMPTY = "Leave it empty if it was not measured"
-OR_FAILED = "or failed on a plate (maxentry fail)."
+OR_FAILED = "or write failed there (maxentry fail)."
 GRADES = f"{EMPTY}. Grades need kind='grades' and their order in levels (--kind grades --levels A,B,C)."
 
 

@@ -6,6 +6,7 @@ frames of pandas or polars, so that results go out alike.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -99,6 +100,14 @@ def foreign_code(expected: str, given: object) -> Iterator[None]:
 
 UNNAMED = ("", "Unnamed: 0")  # names that pandas' to_csv gives to an index without a name
 LONG_NAMES = {"row": ("row",), "col": ("col", "column"), "value": ("value",)}
+_TIME = r".*(time|date|stamp|zeit|datum|uhr)"
+TIMES = re.compile(rf"(?i){_TIME}")
+ASIDE = re.compile(
+    rf"(?i){_TIME}|se|sem|sd|low|lower|high|upper|well|plat(e|te)|batch|run|seed|replicate|n|(.*[ _.-])?id"
+)  # columns beside the values
+REMARKS = re.compile(
+    r"(?i)(notes?|comments?|remarks?|info|bemerkung(en)?|kommentar|notiz(en)?|anmerkung(en)?)"
+)
 # Columns of a long table beside these: limits, the standard error, how many of how many trials were a success
 ENDS = {"low": ("low", "lower"), "high": ("high", "upper")}
 END_NAMES = {name for names in ENDS.values() for name in names}
@@ -118,11 +127,15 @@ def find_beside(
     """Find the columns of a long table that say more of a value than the value: positions by role (see `BESIDE`).
 
     taken: columns with another role; se: the name of the column of standard errors, where it is not a usual one.
-    Beside values, lower and upper are likely ends of a confidence interval, and have no role.
+    Beside values, or a column that may hold them, lower and upper are likely ends of a confidence interval, and have no
+    role.
     """
     used = {*taken.values()}
     free = {_plain_name(name): j for j, name in reversed([*enumerate(names)]) if j not in used}
-    if taken.get("value") is not None:
+    roles = {*OWN, *UNNAMED, *COUNTS, "failed"}
+    aside = [name in roles or ASIDE.fullmatch(str(name)) or REMARKS.fullmatch(str(name)) for name in free]
+    unknown = [name for name, known in zip(free, aside, strict=True) if not known and name != _plain_name(se)]
+    if unknown or taken.get("value") is not None:
         free = {name: j for name, j in free.items() if name not in ("lower", "upper")}
     found = {}
     for role, choices in BESIDE.items():

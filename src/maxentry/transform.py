@@ -575,9 +575,11 @@ def note_slips(
         }
     notes = {}
     for axis, line in zip(axes, (rows, cols), strict=True) if 0 < values.size <= MOST_VALUES else ():
-        for j in find_percent(values, line)[:MOST_SLIPS]:
+        found = find_percent(values, line)
+        others = "all others" if found.size == 1 else f"those of most {axis.name}s"
+        for j in found[:MOST_SLIPS]:
             low, high = values[line == j].min(), values[line == j].max()
-            said = f"{low:.4g} to {high:.4g}, but all others lie from 0 to 1. If it is in percent, divide it by 100."
+            said = f"{low:.4g} to {high:.4g}, but {others} lie from 0 to 1. If it is in percent, divide it by 100."
             notes[int(np.flatnonzero(line == j)[-1])] = (
                 f"{axis.name} {axis.show(int(j))}: its values are {said}"
             )

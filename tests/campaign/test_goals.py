@@ -264,9 +264,11 @@ def test_a_goal_that_mixes_units_is_said_in_the_status(goal: str, said: str) -> 
     notes = with_units(400, goal=goal).status().notes
     assert len(notes) == bool(said)
     assert not said or (
-        said in notes[0] and notes[0].startswith("Some columns vary far more or less than the rest: 'ms'")
+        said in notes[0]
+        and notes[0].startswith("Some columns lie far from the rest, or vary far more or less: 'ms'")
     )
     assert not said or ("--weights" in notes[0]) == goal.startswith("rank")
+    assert not said or "'ms' (location only)" in with_units(shift=1000, goal=goal).status().notes[0]
     assert not with_units(goal=goal).status().notes
     assert not with_units(400, goal=goal, transform="log").status().notes  # values may vary by factors there
 
@@ -280,7 +282,7 @@ def test_the_answer_says_that_it_mixes_units_until_weights_are_given() -> None:
     assert found.summary[-1].startswith("Pairs in the wrong order")
     assert campaign.answer("best per column").note == ""
     page = render_report(campaign, points=0)
-    assert page.count("Some columns vary far more") == 1
+    assert page.count("Some columns lie far from the rest") == 1
     campaign.set(weights={"ms": 0})
     assert campaign.answer().note == ""
     assert campaign.status().notes == []

@@ -48,7 +48,7 @@ def test_events_of_every_kind_mean_what_they_meant(lasting: str) -> None:
     """Among them a rank that would be refused today."""
     old(lasting, 2)
     with Storage(lasting) as storage:
-        later = {"rows_removed", "cols_removed", "renamed"}
+        later = {"rows_removed", "cols_removed", "rows_renamed", "cols_renamed", "renamed"}
         assert {r.event.kind for r in storage.events(storage.find(None))} == set(KINDS) - later
     with Campaign.open(lasting, policy=uniform) as opened:
         s, now = opened.settings, START + dt.timedelta(hours=1)

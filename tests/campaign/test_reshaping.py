@@ -86,6 +86,48 @@ def test_a_label_may_come_back(lab: Campaign) -> None:
     assert set(lab.export(everything=True, frame="columns")["row"]) <= {"a", "b", "c", "d"}
 
 
+def test_a_renamed_row_keeps_all_that_is_known_of_it(lab: Campaign, tmp_path: Path) -> None:
+    before, pending = entries(lab), lab.pending(frame="columns")
+    lab.rename_rows({"b": "B-2"})
+    lab.rename_cols({"x": "z", "z": "x"})  # names may change places
+    rows, cols = {"b": "B-2"}, {"x": "z", "z": "x"}
+    assert entries(lab) == {(rows.get(r, r), cols.get(c, c)): v for (r, c), v in before.items()}
+    assert lab.pending(frame="columns")["row"] == [rows.get(r, r) for r in pending["row"]]
+    assert (lab.state.row_labels, lab.state.col_labels) == (("a", "B-2", "c", "d"), ("z", "y", "x"))
+    lab.tell(row="B-2", col="y", value=11.0, again=True)
+    with Campaign.open(tmp_path / "lab.db") as again:
+        assert again.state.row_labels == lab.state.row_labels
+        assert again.history(frame="columns")["what"][-3:-1] == ["'b' to 'B-2'", "'x' to 'z', 'z' to 'x'"]
+        with pytest.raises(LabelError):
+            again.tell(row="b", col="y", value=1.0)
+    check_storage(lab._storage)
+
+
+def test_a_fit_is_the_same_under_other_labels(lab: Campaign) -> None:
+    mean = lab.posterior(progress=False).arrays.mean
+    lab.rename_rows({"b": "B-2"})
+    after = lab.posterior(progress=False)
+    np.testing.assert_array_equal(after.arrays.mean, mean)
+    assert list(after.to_frame()["row"][3:6]) == ["B-2"] * 3
+
+
+def test_names_that_others_have_and_labels_that_are_not_there_are_refused(lab: Campaign) -> None:
+    version = lab.state.version
+    for names, error, words in (
+        ({"no": "yes"}, LabelError, "no"),
+        ({"a": "b"}, DataError, "'b'"),
+        ({"a": "e", "b": "e"}, DataError, "'e'"),
+        ({"a": None}, MaxentryError, "row"),
+        ({"a": ""}, MaxentryError, "row"),
+        ([("a", "e")], DataError, "mapping"),
+    ):
+        with pytest.raises(error, match=words):
+            lab.rename_rows(names)
+    lab.rename_rows({"a": "a"})  # nothing to do is no event
+    lab.rename_rows({})
+    assert lab.state.version == version
+
+
 def test_costs_and_masks_follow(tmp_path: Path) -> None:
     mask = np.ones((4, 3), dtype=bool)
     mask[0, 0] = mask[2, 1] = False

@@ -254,6 +254,18 @@ def test_rows_and_columns_are_removed() -> None:
     assert "at least two rows to stay" in refused("remove-rows", "r1")
 
 
+def test_a_misspelt_row_is_renamed() -> None:
+    good("new", "lab", "--shape", "4x3", "--seed", "1")
+    good("tell", "--row", "r2", "--col", "c1", "--value", "1.5")
+    assert answer("rename", "R-2", "--row", "r2") == {"campaign": "lab", "row": "R-2", "before": "r2"}
+    assert "Column c1 of lab is now C-1." in good("rename", "C-1", "--col", "c1").stderr
+    assert "R-2,C-1,1.5" in good("export").stdout
+    assert good("history").stdout.splitlines()[-1].endswith("cols_renamed,'c1' to 'C-1'")
+    assert "'r2'" in refused("rename", "R-3", "--row", "r2")
+    assert "'r3'" in refused("rename", "r3", "--row", "R-2")
+    assert "got both" in run("rename", "x", "--row", "r3", "--col", "c2").stderr
+
+
 def test_a_campaign_is_renamed_and_deleted() -> None:
     good("new", "lab", "--shape", "4x3")
     assert answer("rename", "yields") == {"campaign": "yields", "before": "lab"}

@@ -13,7 +13,7 @@ from tests.cli.run import answer, good, refused
 from tests.cli.test_excel import YIELDS, write_book
 from tests.frames.test_numbered_rows import both, read
 
-from maxentry import Campaign, tables
+from maxentry import Campaign, Observations, tables
 from maxentry.errors import DataError, LabelError
 from maxentry.tables import layout
 
@@ -223,8 +223,8 @@ def test_a_list_is_told_under_the_names_it_began_with() -> None:
     entries = answer("export")["entries"]
     assert (entries[-1]["value"], entries[-1]["se"], answer("status", "--fast")["failed"]) == (6.5, 0.5, 1)
     good("tell", save({"probe": [c], "assay": [int(d)], "failed": ["yes"]}))
-    said = refused("tell", save({"probe": [a], "assay": [int(b)], "signal": [7.5], "pH": [7]}))
-    assert "expected one column of values beside 'probe' and 'assay', got signal, pH." in said
+    said = refused("tell", save({"probe": [a], "assay": [int(b)], "conc": [7.5], "pH": [7]}))
+    assert "expected one column of values beside 'probe' and 'assay', got conc, pH." in said
 
 
 def test_names_that_the_campaign_turned_round_are_not_turned_back() -> None:
@@ -268,6 +268,82 @@ def test_lists_under_the_campaigns_names_are_told_with_what_stands_beside(
     assert "2 values told" in good("tell", "more.csv", *options).stderr
 
 
+@pytest.mark.parametrize(
+    ("begun", "lines", "told"),
+    [
+        (BEGUN, "ligand,base,yield,temp\nL1,b3,,60\nL2,b4,51.5,80\n", "yield"),
+        (BEGUN, "ligand,base,yield,temp\nL1,b3,failed,60\nL2,b4,51.5,80\n", "yield"),
+        (BEGUN, "Nr,ligand,base,yield\n1,L1,b3,51.5\n2,L2,b4,\n", "yield"),
+        (BEGUN.replace("yield", "runtime"), "ligand,base,runtime,tokens\nL1,b3,51.5,60\n", "runtime"),
+        (BEGUN.replace("yield", "n"), "ligand,base,n,effort\nL1,b3,51.5,60\n", "n"),
+    ],
+)
+def test_values_are_in_the_column_that_held_them_first(begun: str, lines: str, told: str) -> None:
+    Path("s.csv").write_text(begun)
+    good("new", "lab", "--from", "s.csv", "--names", f"ligand,base,{told}")
+    Path("more.csv").write_text(lines)
+    assert f"value = '{told}'" in good("tell", "more.csv").stderr
+    assert [entry["value"] for entry in answer("export")["entries"][7:]] == [51.5]
+
+
+def test_an_unfilled_plate_tells_nothing() -> None:
+    Path("s.csv").write_text(BEGUN)
+    good("new", "lab", "--from", "s.csv")
+    Path("more.csv").write_text("ligand,base,yield,temp\nL1,b3,,60\nL2,b4,,80\n")
+    good("tell", "more.csv")
+    Path("one.csv").write_text("ligand,base,yield\nL1,b3,failed\n")
+    good("tell", "one.csv")
+    status = answer("status", "--fast")
+    assert (status["measurements"], status["failed"]) == (7, 1)
+    good("set", "--drop", "value_name")  # as in a campaign of an earlier version
+    assert "got yield, temp" in refused("tell", "more.csv")
+
+
+def test_values_beside_their_limits_are_not_dropped() -> None:
+    Path("s.csv").write_text(BEGUN)
+    good("new", "lab", "--from", "s.csv")
+    Path("more.csv").write_text("ligand,base,yield,low,high\nL1,b3,51.5,40,60\nL1,b4,50,45,55\n")
+    assert "got both" in refused("tell", "more.csv")
+
+
+CONFIDENT = {"row": ["a", "a", "b", "b"], "col": ["x", "y", "x", "z"], "score": [50.0, 40, 30, 20]}
+BOUNDS = {"lower": [40.0, 30, 20, 10], "upper": [60.0, 50, 40, 30]}
+
+
+@both
+def test_confidence_intervals_are_no_limits_where_a_column_may_be_the_values(frame: Any) -> None:
+    with pytest.raises(DataError, match="'value'"):
+        read(frame(CONFIDENT | BOUNDS))
+    limits = frame({name: CONFIDENT[name] for name in ("row", "col")} | BOUNDS)
+    assert Observations.of(limits).low is not None
+    said = refused("new", "lab", "--from", save(CONFIDENT | BOUNDS))
+    assert said.endswith("If another column holds the values, pass --names ROW,COL,VALUE.")
+    good("new", "lab", "--from", save(CONFIDENT | BOUNDS), "--names", "row,col,score")
+    assert [entry["value"] for entry in answer("export")["entries"]] == CONFIDENT["score"]
+    lists = {"ligand": CONFIDENT["row"], "base": CONFIDENT["col"], "lower": BOUNDS["lower"]}
+    refused("new", "other", "--from", save(lists | {"score": CONFIDENT["score"], "upper": BOUNDS["upper"]}))
+
+
+@pytest.mark.parametrize(("mark", "name"), [(";", "t.csv"), ("\t", "t.tsv")])
+def test_one_number_with_both_marks_tells_what_a_point_is(mark: str, name: str) -> None:
+    lines = "row;c1;c2\na;1.234,5;2\nb;1.234;3\nc;5,5;1\n".replace(";", mark)
+    Path(name).write_text(lines)
+    said = refused("new", "lab", "--from", name)
+    assert "'1.234' may mean 1234 or 1,234" in said
+    Path(name).write_text(lines.replace("1.234" + mark, "1.234,0" + mark))
+    good("new", "lab", "--from", name)
+    assert [entry["value"] for entry in answer("export")["entries"]] == [1234.5, 2, 1234, 3, 5.5, 1]
+
+
+def test_a_replicate_that_is_asked_for_may_fail() -> None:
+    good("new", "lab", "--shape", "2x2", "--again", "--seed", "1", "--acquisition", "balanced")
+    for row, col in (("r1", "c1"), ("r1", "c2"), ("r2", "c1"), ("r2", "c2")):
+        good("tell", "--row", row, "--col", col, "--value", "1")
+    asked = answer("ask", "1")["entries"][0]
+    good("fail", "--row", asked["row"], "--col", asked["col"])
+    assert answer("status", "--fast")["pending"] == 0
+
+
 def test_yes_and_no_under_the_campaigns_names_are_told() -> None:
     begun = "model,task,solved\nm1,t1,yes\nm1,t2,no\nm2,t1,no\nm2,t3,yes\nm3,t2,yes\nm3,t4,no\n"
     Path("s.csv").write_text(begun)
@@ -296,7 +372,7 @@ def test_run_times_are_not_taken_for_results() -> None:
     begun = "model,task,solved\nm1,t1,1\nm1,t2,0\nm2,t1,0\nm2,t3,1\nm3,t2,1\nm3,t4,0\n"
     Path("s.csv").write_text(begun)
     good("new", "numbers", "--from", "s.csv", "--names", "model,task,solved")
-    assert "got solved, runtime_s" in refused("tell", "more.csv")
+    assert "Values that are yes or no need kind='yes/no'" in refused("tell", "more.csv")
     good("new", "words", "--from", "s.csv", "--names", "model,task,solved", "--kind", "yes/no")
     assert "2 values told" in good("tell", "-c", "words", "more.csv").stderr
 

@@ -334,7 +334,7 @@ def unlike(one: type, other: type) -> list[str]:
 def test_it_has_the_methods_of_a_campaign_with_the_same_parameters() -> None:
     assert len([name for name in vars(maxentry.Campaign) if not name.startswith("_")]) > 18
     attributes = {"cache", "key", "now", "records", "tell_lines", "within"}  # of one at hand
-    at_storage = {"delete", "rename", "remove_rows", "remove_cols"}  # for those who have the storage
+    at_storage = {"delete"}  # for those who have the storage
     here = attributes | at_storage
     assert [name for name in unlike(maxentry.Campaign, RemoteCampaign) if name not in here] == []
     assert unlike(RemoteCampaign, maxentry.Campaign) == []

@@ -115,6 +115,24 @@ def untimed(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
     return {name: column for name, column in columns.items() if not name.endswith("at")}
 
 
+def test_a_list_is_read_by_the_words_of_the_campaign(lab: Any) -> None:
+    """At hand and over HTTP alike: words for values tell which column holds them."""
+    nouns = {"row_name": "model", "col_name": "task"}
+    solved = {"model": ["a", "b"], "task": ["x", "y"], "solved": ["yes", "no"], "runtime_s": [44.9, 3.5]}
+    graded = {"model": ["a", "b"], "task": ["x", "y"], "grade": ["good", "bad"]}
+    levels = ["bad", "fair", "good"]
+    for k, (table, settings) in enumerate(
+        ((solved, {"kind": "yes/no"}), (graded, {"kind": "grades", "levels": levels}))
+    ):
+        campaign = begun(lab, f"words {k}", ["a", "b", "c"], ["x", "y", "z"], **nouns, **settings)
+        with pytest.warns(UserWarning, match="read as a list"):
+            assert campaign.tell(table).told == 2
+    timed = begun(lab, "timed", ["a", "b"], ["x", "y"], **nouns, value_name="runtime")
+    with pytest.warns(UserWarning, match="value = 'runtime'"):
+        timed.tell({"model": ["a"], "task": ["x"], "runtime": [4.5], "tokens": [100]})
+    assert timed.export(frame="columns")["value"] == [4.5]
+
+
 # Coming and going
 
 
@@ -127,11 +145,22 @@ def test_rows_are_removed_and_campaigns_renamed_and_deleted(lab: Any) -> None:
     assert same(campaign.export(frame="columns")["value"], [1.0])
     with pytest.raises(LabelError):
         campaign.remove_rows([ROWS[1]])
+    campaign.rename_rows({ROWS[0]: "first"})
+    campaign.rename_cols({1: ("one", 1)})
+    assert campaign.state.row_labels[0] == campaign.export(frame="columns")["row"][0] == "first"
+    assert campaign.export(frame="columns")["col"] == [("one", 1)]
+    for names, error in (
+        ({"no": "yes"}, LabelError),
+        ({"first": ROWS[2]}, DataError),
+        (["first"], DataError),
+    ):
+        with pytest.raises(error):
+            campaign.rename_rows(names)
     campaign.rename("two")
     assert (campaign.name, lab.list()) == ("two", ["two"])
     with pytest.raises(CampaignError):
         begun(lab, "three").rename("two")
-    assert lab.delete("two") == 5  # created, told, twice removed, renamed
+    assert lab.delete("two") == 7  # created, told, twice removed, thrice renamed
     with pytest.raises(CampaignError):
         lab.delete("two")
     with pytest.raises(MaxentryError, match=r"gone|deleted|expected the name"):

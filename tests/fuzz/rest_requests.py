@@ -33,6 +33,8 @@ BODIES: dict[str, Any] = {
     "/campaigns/{campaign}/cols": {"labels": ["z"], "cost": [1.0]},
     "/campaigns/{campaign}/rows/remove": {"labels": ["r3"]},
     "/campaigns/{campaign}/cols/remove": {"labels": ["z"]},
+    "/campaigns/{campaign}/rows/rename": {"labels": ["r3"], "names": ["r33"]},
+    "/campaigns/{campaign}/cols/rename": {"labels": ["c3"], "names": ["c33"]},
     "/campaigns/{campaign}/rename": {"name": "x"},
     "/campaigns/{campaign}/ask": {"n": 1, "plates": None, "per_row": 1, "who": "me"},
     "/campaigns/{campaign}/tell": {"lines": [LINE], "again": False},

@@ -9,7 +9,7 @@ import getpass
 import secrets
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
@@ -506,6 +506,14 @@ class Campaign:
     def remove_cols(self, labels: Iterable[Hashable], *, who: str | None = None) -> int:
         """Remove columns, as `remove_rows` does rows."""
         return self._change(lambda state, _: tell.remove_labels(state, events.ColsRemoved, labels), who)
+
+    def rename_rows(self, names: Mapping[Hashable, Hashable], *, who: str | None = None) -> None:
+        """Give rows other labels, a mapping from old to new ones. All that is known of them stays."""
+        self._change(lambda state, _: tell.rename_labels(state, events.RowsRenamed, names), who)
+
+    def rename_cols(self, names: Mapping[Hashable, Hashable], *, who: str | None = None) -> None:
+        """Give columns other labels, as `rename_rows` does rows."""
+        self._change(lambda state, _: tell.rename_labels(state, events.ColsRenamed, names), who)
 
     def rename(self, name: str, *, who: str | None = None) -> None:
         """Give the campaign another name, which no other campaign of the storage has."""

@@ -279,6 +279,34 @@ class ColsRemoved(Listed):
 
 
 @dataclass(frozen=True)
+class Relabelled(Listed):
+    """Rows or columns have other labels from this event on: `names`, in the order of `labels`."""
+
+    names: Labels = ()
+
+    def payload(self) -> dict[str, Any]:
+        """Return the event as JSON data."""
+        return super().payload() | {"names": label_codec.encode(self.names)}
+
+    @classmethod
+    def read(cls, payload: dict[str, Any]) -> Self:
+        """Read the event from JSON data."""
+        return super().read(payload | {"names": label_codec.decode(payload["names"]) or ()})
+
+
+class RowsRenamed(Relabelled):
+    """Rows have other labels."""
+
+    kind = "rows_renamed"
+
+
+class ColsRenamed(Relabelled):
+    """Columns have other labels."""
+
+    kind = "cols_renamed"
+
+
+@dataclass(frozen=True)
 class Renamed(Event):
     """The campaign has another name from this event on."""
 
@@ -317,6 +345,8 @@ KINDS: dict[str, type[Event]] = {
         ColsAdded,
         RowsRemoved,
         ColsRemoved,
+        RowsRenamed,
+        ColsRenamed,
         Changed,
         Renamed,
     )

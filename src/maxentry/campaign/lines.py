@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from warnings import warn
@@ -10,17 +10,17 @@ from warnings import warn
 from maxentry import cells, frames, tables
 from maxentry.cells import Words
 from maxentry.errors import DataError
-from maxentry.frames import is_sequence, to_list
+from maxentry.frames import REMARKS, is_sequence, to_list
 from maxentry.labels import label_columns, label_text
 from maxentry.readings import Reading, parse_line
 from maxentry.tables import DecimalComma, Table
 from maxentry.tables.doubts import warn_of_copies
 from maxentry.tables.layout import (
-    ASIDE,
     MOST_COLUMNS,
     are_times,
     are_words,
     find_long,
+    is_aside,
     is_word,
     is_yes_no,
     refuse_line_numbers,
@@ -64,13 +64,15 @@ class Known(NamedTuple):
     cols: Sequence[Hashable] = ()
     row_name: str | None = None
     col_name: str | None = None
+    value_name: str | None = None
     words: Words | None = None  # that stand for values
 
 
 def known_of(state: State) -> Known:
     """Return what a campaign knows of its rows and columns."""
     settings = state.settings
-    return Known(state.row_labels, state.col_labels, settings.row_name, settings.col_name, settings.words)
+    nouns = settings.row_name, settings.col_name, settings.value_name
+    return Known(state.row_labels, state.col_labels, *nouns, settings.words)
 
 
 COLUMNS = ("id", "row", "col", "value", "failed", "status", "reason")
@@ -174,7 +176,9 @@ def name_roles(table: Table, known: Known | None = None, se: str | None = None) 
 def find_nouns(table: Table, known: Known, se: str | None = None) -> dict[str, int]:
     """Return the positions of row, col and value where columns are named as the campaign calls its rows and columns.
 
-    se: the column of standard errors. Values are numbers or words for yes and no; with words those of the campaign.
+    se: the column of standard errors. Values are in the column of the name they have in the campaign; else in the one
+    column of numbers or words for yes and no, with words of those of the campaign. Where two may be meant, one of them
+    still empty perhaps, the table is refused.
     """
     names = [name.strip().lower() for name in table.names]
     nouns = [(noun or "").strip().lower() for noun in (known.row_name, known.col_name)]
@@ -184,18 +188,22 @@ def find_nouns(table: Table, known: Known, se: str | None = None) -> dict[str, i
         return {}
     at = dict(zip(("row", "col"), map(names.index, nouns), strict=True))
     others = {j: name for j, name in enumerate(names) if j not in at.values() and table.names[j] != se}
-    if not {"value", "values", "low", "high", *frames.COUNTS}.isdisjoint(others.values()):
+    called = [*others.values()]
+    if not {"value", "values"}.isdisjoint(called):
         return at
-    told = {"failed", "status", "reason", "lower", "upper"}  # beside values, or without any
-    free = [j for j, name in others.items() if name not in told and not ASIDE.fullmatch(name)]
-    cells = {j: [x for x in table.columns[j] if not frames.is_missing(x)] for j in free}
-    values = [j for j, x in cells.items() if x and known.words and all(map(known.words.has, x))]
-    values = values or [
-        j for j, x in cells.items() if x and (not (are_words(x) or are_times(x)) or all(map(is_yes_no, x)))
-    ]
+    if called.count(own := (known.value_name or "").strip().lower()) == 1:
+        return at | {"value": names.index(own)}
+    beside = {"failed", "status", "reason", *frames.END_NAMES, *frames.COUNTS}  # values, or without any
+    known_cells = {j: [x for x in table.columns[j] if not frames.is_missing(x)] for j in others}
+    free = {
+        j: x for j, x in known_cells.items() if others[j] not in beside and not is_aside(table.names[j], x)
+    }
+    values = [j for j, x in free.items() if x and known.words and all(map(_is_one_of(known.words), x))]
+    if not values:
+        values = [j for j, x in free.items() if _may_be_values(x) and (x or not REMARKS.fullmatch(others[j]))]
     if len(values) == 1:
         return at | {"value": values[0]}
-    if not values and not told.isdisjoint(others.values()):
+    if not values and not beside.isdisjoint(called):
         return at
     if not values or find_long(table.names, table.columns):
         return {}
@@ -203,6 +211,16 @@ def find_nouns(table: Table, known: Known, se: str | None = None) -> dict[str, i
     sides = f"{show(table.names[at['row']])} and {show(table.names[at['col']])}"
     where = f"{table.source}: " if table.source else ""
     raise DataError(f"{where}expected one column of values beside {sides}, got {got}.", hint=ONE_VALUE)
+
+
+def _is_one_of(words: Words) -> Callable[[Any], bool]:
+    return lambda cell: words.has(cell) or cells.is_failure(cell)
+
+
+def _may_be_values(known: Sequence[Any]) -> bool:
+    """Whether cells that are not missing may be values, or failures; so may those of an empty column."""
+    plain = [x for x in known if not cells.is_failure(x)]
+    return not plain or not (are_words(plain) or are_times(plain)) or all(map(is_yes_no, plain))
 
 
 def _find_numbers(table: Table, rows: set[str], cols: set[str]) -> dict[str, int]:

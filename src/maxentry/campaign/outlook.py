@@ -298,7 +298,7 @@ def give_advice(outlook: Outlook, target: float | None) -> str:
     share = (
         ""
         if not so_far
-        else f"{rate / so_far:.2g} times"
+        else f"{rate / so_far:{'.2g' if rate < 10 * so_far else ',.0f'}} times"
         if rate > 2 * so_far
         else f"{percent(rate / so_far)} of"
     )

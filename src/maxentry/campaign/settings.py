@@ -63,6 +63,7 @@ LATER = {
     "row_features": None,
     "col_features": None,
     "engine": "cpu",
+    "value_name": None,
 }  # defaults of settings that came later: campaigns without them are stored as ever
 
 
@@ -206,14 +207,17 @@ class Settings:
         "Where sweeps run: on the processor or on a GPU (JAX); auto: on a GPU where that is worth it.",
         choices=("cpu", "gpu", "auto"),
     )
+    value_name: str | None = _setting(
+        None, "What the column of values is called, in lists that are told later.", metavar="NAME"
+    )
 
     def __post_init__(self) -> None:
         from maxentry.acquisition.problem import read_costs
         from maxentry.transform import Transform
 
         check_name(self.name)
-        for side in ("row_name", "col_name", "unit"):
-            check_noun(side, getattr(self, side))
+        for noun in ("row_name", "col_name", "value_name", "unit"):
+            check_noun(noun, getattr(self, noun))
         self._set("rows", read_labels(self.rows, "row"))
         self._set("cols", read_labels(self.cols, "column"))
         for declared in fields(self):
@@ -362,6 +366,11 @@ class Settings:
         after = self.changed(changes | {f"{side}_features": known})
         n, most = self.n_initial, math.prod(after.shape)
         return after if n is None or n <= most else after.changed({"n_initial": most})
+
+    def relabelled(self, side: Literal["row", "col"], names: Mapping[Any, Any]) -> Settings:
+        """Return a copy in which rows (or columns) have other labels, which `names` gives by the old ones."""
+        labels = (self.rows, self.cols)[side == "col"]
+        return self.changed({f"{side}s": tuple(names.get(label, label) for label in labels)})
 
     def _all(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}

@@ -384,6 +384,10 @@ class _Draft:
                 self._remove_labels("row", labels)
             case events.ColsRemoved(labels):
                 self._remove_labels("col", labels)
+            case events.RowsRenamed(labels, names):
+                self._settings = self.settings.relabelled("row", dict(zip(labels, names, strict=True)))
+            case events.ColsRenamed(labels, names):
+                self._settings = self.settings.relabelled("col", dict(zip(labels, names, strict=True)))
             case events.Changed(changes):
                 self._settings = self.settings.changed(changes)
             case events.Renamed(name):

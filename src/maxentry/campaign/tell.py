@@ -1,6 +1,6 @@
 """Changes by the user, validated against the state and turned into events.
 
-Each change (told values, corrections, failures, withdrawals, added rows and columns, settings) returns the events to
+Each change (told values, corrections, failures, withdrawals, rows and columns, settings) returns the events to
 append. It raises if it is not possible, and returns no event if it would change nothing. Told values come as lines
 (`lines.py`).
 """
@@ -25,7 +25,9 @@ from maxentry.campaign.events import (
     Corrected,
     Event,
     Failed,
+    Relabelled,
     RowsAdded,
+    RowsRenamed,
     Told,
     Withdrawn,
 )
@@ -112,6 +114,27 @@ def remove_labels(state: State, kind: Any, labels: Iterable[Hashable]) -> tuple[
         refused = f"cannot remove {'rows' if rows else 'columns'} {show(list(known))}: {error.message:.180}"
         raise type(error)(f"{refused.rstrip('.')}. Change that setting first.", code=error.code) from None
     return [kind(known)], int(np.isin(state.told.rows if rows else state.told.cols, places).sum())
+
+
+def rename_labels(state: State, kind: type[Relabelled], names: Mapping[Hashable, Hashable]) -> Outcome:
+    """Give rows or columns other labels, which no row (column) that keeps its own has."""
+    axis = state.row_axis if kind is RowsRenamed else state.col_axis
+    if not isinstance(names, Mapping):
+        raise DataError(f"expected a mapping from old to new {axis.name} labels, got {show(names)}.")
+    old, new = (check_labels(side, axis.name) for side in (list(names), list(names.values())))
+    known = axis.labels or ()
+    places = [axis.find(label) for label in old]
+    if len(set(places)) < len(places):
+        raise DataError(f"expected {axis.name}s to rename, each once, got {show(list(old))}.")
+    others = [label for k, label in enumerate(known) if k not in set(places)]
+    cells.check_distinct(new, axis.name, others)
+    moved = [(known[k], name) for k, name in zip(places, new, strict=True) if known[k] != name]
+    if not moved:
+        return [], None
+    for note in doubt_labels(axis.name, new, known=others):
+        warn(sentence(note), stacklevel=5)
+    labels, other_names = zip(*moved, strict=True)
+    return [kind(labels, other_names)], None
 
 
 def change_settings(state: State, changes: Mapping[str, Any]) -> Outcome:

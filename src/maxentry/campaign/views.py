@@ -306,6 +306,10 @@ def describe(event: Event, words: Words | None = None) -> str:
             return _with_reason(_ids(ids), reason)
         case events.Renamed(name, before):
             return f"{show(before)} to {show(name)}"
+        case events.Relabelled(labels, names):
+            more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
+            pairs = zip(labels[:5], names, strict=False)
+            return ", ".join(f"{show(old)} to {show(new)}" for old, new in pairs) + more
         case events.Listed(labels):
             more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
             return ", ".join(show(x) for x in labels[:5]) + more

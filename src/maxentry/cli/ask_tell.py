@@ -269,13 +269,23 @@ def fail(
         raise typer.BadParameter("expected ids, or --row and --col.")
     with open_campaign(storage, name) as campaign:
         if not ids:
-            _refuse_measured(campaign, row, col)
+            if not _is_pending(campaign, row, col):
+                _refuse_measured(campaign, row, col)
             campaign.tell({"row": [row], "col": [col], "failed": [True], "reason": [reason]}, who=who)
             ids = [_find_failed(campaign, row, col)]
         campaign.fail(ids, reason, retry=retry, who=who)
         they = "it" if len({*ids}) == 1 else "they"
         then = f"{they} may be asked for again" if retry else f"{they} will not be asked for again (--retry)"
         _report_ids(campaign.name, "failed", ids, as_json, f"; {then}")
+
+
+def _is_pending(campaign: Campaign, row: str | None, col: str | None) -> bool:
+    """Whether an entry is asked for, also one that has a value already."""
+    from maxentry.labels import label_text
+
+    waiting = campaign.pending(frame="columns")
+    entries = zip(map(label_text, waiting["row"]), map(label_text, waiting["col"]), strict=True)
+    return (label_text(row), label_text(col)) in {*entries}
 
 
 def _refuse_measured(campaign: Campaign, row: str | None, col: str | None) -> None:

@@ -69,7 +69,7 @@ def new(
     given = _read_settings(settings, row_labels, col_labels, categories=categories)
     if matrix.corner not in ("row", "rows"):
         given.setdefault("row_name", matrix.corner)
-    for setting, noun in zip(("row_name", "col_name"), matrix.names, strict=False):
+    for setting, noun in zip(("row_name", "col_name", "value_name"), matrix.names, strict=False):
         given.setdefault(setting, noun)
     if matrix.flags and not options.is_given(context, "kind"):
         given["kind"] = matrices.take_for_yes_no(source)
@@ -218,16 +218,30 @@ _remove_command(
 )
 
 
-@commands.command(rich_help_panel=PANEL, epilog="JSON: campaign (the new name), before.")
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog="JSON: campaign (its name now), before; of a row or column also row or col (now).",
+)
 def rename(
     new: Annotated[str, typer.Argument(metavar="NEW", help="The new name.")],
+    row: Annotated[str | None, option("--row", metavar="LABEL", help="Rename this row instead.")] = None,
+    col: Annotated[str | None, option("--col", metavar="LABEL", help="Rename this column instead.")] = None,
     who: options.Who = None,
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,
     name: options.Name = None,
 ) -> None:
-    """Give a campaign another name; its history stays."""
-    with open_campaign(storage, name) as campaign:
+    """Give a campaign another name, or one of its rows or columns another label; all that is known of it stays."""
+    if row is not None and col is not None:
+        raise typer.BadParameter("expected a row or a column to rename, got both.")
+    old = row if col is None else col
+    with open_campaign(storage, name) as campaign, output.show_warnings():
+        if old is not None:
+            (campaign.rename_rows if col is None else campaign.rename_cols)({old: new}, who=who)
+            side, noun = ("row", "Row") if col is None else ("col", "Column")
+            document = {"campaign": campaign.name, side: new, "before": old}
+            output.report(document, f"{noun} {old} of {campaign.name} is now {new}.", as_json)
+            return
         before = campaign.name
         campaign.rename(new, who=who)
     output.report({"campaign": new, "before": before}, f"Campaign {before} is now {new}.", as_json)

@@ -110,6 +110,8 @@ def answer(
     name: options.Name = None,
 ) -> None:
     """What is best, in which order, or above what; and how sure that is."""
+    if goal is not None and named is not None:
+        raise typer.BadParameter("expected one goal, got two: as an argument and as --goal.")
     output.check_writable(out, form, force=force)
     with open_campaign(storage, name) as campaign:
         found, limits = campaign.answer(goal or named, level=level), campaign.settings.likelihood.limits

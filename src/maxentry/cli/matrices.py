@@ -92,7 +92,9 @@ class Matrix:
     readings: list[Reading] = field(default_factory=list)
     corner: str = "row"  # the name of the column of row labels
     counted: bool = False  # whether lines count successes of trials
-    names: tuple[str, ...] = ()  # of the columns with row and column labels, where the user named them
+    names: tuple[
+        str, ...
+    ] = ()  # of the columns with rows, columns and values, where they are not these words
     flags: bool = False  # whether all values are True, False or words for yes and no
 
     def add(self, row: str, col: str, readings: Iterable[Reading]) -> None:
@@ -222,7 +224,7 @@ def _parse_long(table: Table, names: tuple[str, ...] | None, se: str | None, wor
     for side, labels in (("row", table.columns[at["row"]]), ("column", table.columns[at["col"]])):
         if None in labels:
             raise DataError(f"{table.where(labels.index(None))}: expected a {side} label, got an empty cell.")
-    named = () if names is None else (titles["row"], titles["col"])
+    named = () if names is None else tuple(titles[role] for role in ("row", "col", "value") if role in titles)
     matrix = Matrix(list(dict.fromkeys(rows)), list(dict.fromkeys(cols)), counted="trials" in at, names=named)
     cells = {role: table.columns[j] for role, j in at.items() if role not in ("row", "col")}
     flags = _are_flags([cells.get("value", [])])
@@ -281,7 +283,10 @@ def _long_columns(
     if missing := [name for role, name in wanted.items() if role not in at]:
         came = ", ".join(table.names)
         unnamed = NO_NAMES if all(map(_is_numeral, table.names)) else ""
-        raise DataError(f"{table.source}: expected a column {missing[0]}, got {came}.{unnamed}")
+        named = (
+            " If another column holds the values, pass --names ROW,COL,VALUE." if missing == ["value"] else ""
+        )
+        raise DataError(f"{table.source}: expected a column {missing[0]}, got {came}.{unnamed or named}")
     return at, {role: table.names[j] for role, j in at.items()}
 
 

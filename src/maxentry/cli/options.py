@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 STORAGE = "sqlite:///maxentry.db"
 PANELS = {
-    "Features and names of rows and columns": ("row_features", "col_features", "row_name", "col_name"),
+    "Features and names": ("row_features", "col_features", "row_name", "col_name", "value_name"),
     "What values are": ("kind", "levels", "unit", "limits", "range", "transform", "scale", "noise", "noise_sd"),
     "What is wanted, and which entries are asked for": (
         "goal", "weights", "acquisition", "n_initial", "mask", "again", "plates", "per_row", "per_col",

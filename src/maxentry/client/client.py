@@ -12,7 +12,7 @@ import os
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +36,7 @@ from maxentry.errors import CampaignError, DataError
 from maxentry.features import FeatureTable
 from maxentry.labels import check_labels, decode, encode
 from maxentry.model.likelihood import kind_words
+from maxentry.wording import show
 
 if TYPE_CHECKING:
     from maxentry.campaign.outlook import Ahead
@@ -283,7 +284,8 @@ class RemoteCampaign:
             return None
         labels, settings = (self._session.get(self._at(path)) for path in ("/labels", "/settings"))
         rows, cols = (decode(labels[side]) or () for side in ("rows", "cols"))
-        return Known(rows, cols, settings.get("row_name"), settings.get("col_name"))
+        nouns = (settings.get(noun) for noun in ("row_name", "col_name", "value_name"))
+        return Known(rows, cols, *nouns, words=self._words)
 
     @cached_property
     def _words(self) -> cells.Words | None:
@@ -360,6 +362,21 @@ class RemoteCampaign:
     def _remove(self, path: str, labels: Iterable[Hashable], side: str, who: str | None) -> int:
         body = {"labels": encode(check_labels(labels, side)), "who": user_name(who)}
         return int(self._session.send("POST", self._at(path), body)["struck"])
+
+    def rename_rows(self, names: Mapping[Hashable, Hashable], *, who: str | None = None) -> None:
+        """Give rows other labels, a mapping from old to new ones. All that is known of them stays."""
+        self._rename("/rows/rename", names, "row", who)
+
+    def rename_cols(self, names: Mapping[Hashable, Hashable], *, who: str | None = None) -> None:
+        """Give columns other labels, as `rename_rows` does rows."""
+        self._rename("/cols/rename", names, "column", who)
+
+    def _rename(self, path: str, names: Mapping[Hashable, Hashable], side: str, who: str | None) -> None:
+        if not isinstance(names, Mapping):
+            raise DataError(f"expected a mapping from old to new {side} labels, got {show(names)}.")
+        old, new = (encode(check_labels(labels, side)) for labels in (list(names), list(names.values())))
+        if old:
+            self._post(path, {"labels": old, "names": new}, who)
 
     def rename(self, name: str, *, who: str | None = None) -> None:
         """Give the campaign another name, which no other campaign of the server has."""

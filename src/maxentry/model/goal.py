@@ -180,8 +180,8 @@ def note_units(goal: Goal, data: Observations, transform: object = "none") -> st
         if found is not None:
             which = describe_scales({axis.show(int(k)): float(found.factor[k]) for k in found.own})
             return (
-                f"Some {side} vary far more or less than the rest: {which}. '{goal}' {does} values as they are, so "
-                "that those that vary most decide. If units differ, bring them to one, "
+                f"Some {side} lie far from the rest, or vary far more or less: {which}. '{goal}' {does} values as they "
+                f"are, so that few {side} decide. If units differ, bring them to one, "
                 f"{weights}or keep a campaign for each."
             )
     return ""

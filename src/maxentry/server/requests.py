@@ -214,6 +214,15 @@ class RemoveLabelsRequest(RequestBody):
     who: Who = None
 
 
+class RenameLabelsRequest(RequestBody):
+    """Other labels of rows or columns: `names`, in the order of `labels`."""
+
+    model_config = _example(labels=["L13"], names=["L-13"])
+    labels: Annotated[list[Label], Field(min_length=1, max_length=1_000_000)]
+    names: Annotated[list[Label], Field(min_length=1, max_length=1_000_000)]
+    who: Who = None
+
+
 class RenameRequest(RequestBody):
     """Another name for a campaign."""
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maxentry import frames, wording
 from maxentry.errors import DataError
-from maxentry.frames import foreign_code, is_missing, to_cells, to_float
+from maxentry.frames import ASIDE, TIMES, foreign_code, is_missing, to_cells, to_float
 from maxentry.wording import show
 
 if TYPE_CHECKING:
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from maxentry.tables.table import Table
 
 LABELS = re.compile(r"(?i:(.+[ _.-])?id|(row|col(umn)?|user|item|movie|model|task)([ _.-]?id)?)|.*[a-z]I[dD]")
-_TIME = r".*(time|date|stamp|zeit|datum|uhr)"
-TIMES = re.compile(rf"(?i){_TIME}")
-ASIDE = re.compile(
-    rf"(?i){_TIME}|se|sem|sd|low|lower|high|upper|well|plat(e|te)|batch|run|seed|replicate|n|(.*[ _.-])?id"
-)  # columns beside the values
 RARELY_VALUES = re.compile(
     r"(?i)(.*[ _.-])?(seed|random[ _]?state|run|rep|repeat|trial|fold|split|epoch|step|iter(ation)?|year|day|week"
     r"|id|idx|index|no|nr|number|line|version|#)([ _.-]?\d+|\.)?"
@@ -64,7 +59,7 @@ def name_long(frame: Any, *, quiet: bool = False) -> dict[str, Hashable]:
         return {}
     listed, others = suggest_names(names, columns)
     rest = [j for j, name in enumerate(names) if name not in listed]
-    plain = not others and all(_is_aside(names[j], columns[j]) for j in rest)
+    plain = not others and all(is_aside(names[j], columns[j]) for j in rest)
     if listed and plain and all(_are_whole(columns[names.index(name)]) for name in listed[:2]):
         given = _name_options(dict(zip(ROLES, listed, strict=True)))
         raise DataError(
@@ -124,7 +119,11 @@ def _find_roles(
         return {}
     at = {"row": first, "col": first + 1}
     called = [str(name).strip().lower() for name in names[first + 2 :]]
-    if called[0] in frames.END_NAMES or {*called} >= {*frames.COUNTS}:
+    free = [j for j, name in enumerate(called) if not is_aside(name, columns[first + 2 + j][:LOOK_AT])]
+    lies = called[0] in frames.END_NAMES and not any(
+        _are_values(columns[first + 2 + j][:LOOK_AT]) for j in free
+    )
+    if called[0] in ("low", "high") or lies or {*called} >= {*frames.COUNTS}:
         return at
     if not _are_values(values):
         return {}
@@ -136,12 +135,13 @@ def _find_roles(
 def _count_aside(names: Sequence[Hashable], columns: Sequence[Sequence[Any] | NDArray[Any]]) -> int:
     """Count the columns before the labels that date or count the lines; at least three are left."""
     n = 0
-    while n < min(len(columns), MOST_COLUMNS) - 3 and _is_aside(names[n], columns[n][:LOOK_AT]):
+    while n < min(len(columns), MOST_COLUMNS) - 3 and is_aside(names[n], columns[n][:LOOK_AT]):
         n += 1
     return n
 
 
-def _is_aside(name: Hashable, cells: Sequence[Any] | NDArray[Any]) -> bool:
+def is_aside(name: Hashable, cells: Sequence[Any] | NDArray[Any]) -> bool:
+    """Whether a column is beside the values: it dates or counts the lines, or is named like a plate, a seed, an sd."""
     called = name.strip() if isinstance(name, str) else ""
     if are_times(cells) or (TIMES.fullmatch(called) and not all(map(is_word, cells))):
         return True
@@ -184,7 +184,7 @@ def suggest_names(
     they stand. Seeds, years and the like are no values where there are others.
     """
     looked = [cells[:LOOK_AT] for cells in columns[:MOST_COLUMNS]]
-    free = [j for j, cells in enumerate(looked) if not _is_aside(names[j], cells)]
+    free = [j for j, cells in enumerate(looked) if not is_aside(names[j], cells)]
     labels = [j for j in free if _are_labels(names[j], looked[j])][:2]
     numbers = [
         j for j in free if j not in labels and not all(map(is_word, looked[j])) and _are_values(looked[j])

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from os import PathLike, fspath
@@ -127,7 +127,8 @@ def _frame_columns(frame: Any) -> dict[Any, list[Any]]:
 # CSV: commas, semicolons or tabs between cells, the marks of spreadsheets, empty lines.
 
 _SEPARATOR_LINE = re.compile(r'"?sep=([,;\t|])\1*"?', re.IGNORECASE)
-_COMMA_NUMBER = re.compile(r"\s*[<>≤≥=]*\s*[+-]?\d*,\d+\s*")
+_COMMA_NUMBER = re.compile(r"\s*[<>≤≥=]*\s*[+-]?(\d*|\d{1,3}(\.\d{3})+),\d+\s*")
+_POINTS_AND_COMMA = re.compile(r"\s*[<>≤≥=]*\s*[+-]?\d{1,3}(\.\d{3})+,\d+\s*")  # 1.234,5: no other reading
 _DECIMAL_COMMA: dict[str, DecimalComma] = {";": "always"}
 
 
@@ -158,9 +159,7 @@ def _from_text(text: str, source: str, separator: str | None) -> Table:
     body = [_fit_width(line, len(names), _place(source, number)) for number, line in lines[1:]]
     columns = [[line[j] for line in body] for j in range(len(names))]
     numbers = [number for number, _ in lines[1:]]
-    decimal_comma = _DECIMAL_COMMA.get(found, "unambiguous")
-    if decimal_comma == "always" and any(map(_has_decimal_comma, columns)):
-        decimal_comma = "only"
+    decimal_comma = _find_decimal_comma(columns, _DECIMAL_COMMA.get(found, "unambiguous"))
     return Table(names, columns, source, numbers, decimal_comma, title=" ".join(title))
 
 
@@ -216,8 +215,12 @@ def _leave_out(title: Sequence[str], source: str) -> int:
     return len(title)
 
 
-def _has_decimal_comma(column: list[str | None]) -> bool:
-    return any(cell is not None and "," in cell and _COMMA_NUMBER.fullmatch(cell) for cell in column)
+def _find_decimal_comma(columns: Iterable[Sequence[Any]], usual: DecimalComma) -> DecimalComma:
+    """Return "only" where a cell tells that commas are decimal ones, so that 1.234 may mean thousands; else `usual`."""
+    sign = _COMMA_NUMBER if usual == "always" else _POINTS_AND_COMMA
+    cells = (cell for column in columns for cell in column)
+    tells = any(isinstance(cell, str) and "," in cell and sign.fullmatch(cell) for cell in cells)
+    return "only" if tells else usual
 
 
 def _place(source: str, line: int) -> str:
@@ -258,4 +261,5 @@ def _from_xlsx(content: bytes, source: str, sheet: str | None) -> Table:
     unread = () if sheet is not None else tuple(others)
     if unread:
         notes.append(f"{where}: only this sheet is read, and not {', '.join(map(show, unread[:5]))}.")
-    return Table(titles, cells, where, numbers, "unambiguous", unread, " ".join(title), notes=tuple(notes))
+    comma = _find_decimal_comma(cells, "unambiguous")
+    return Table(titles, cells, where, numbers, comma, unread, " ".join(title), notes=tuple(notes))

@@ -21,7 +21,7 @@ from maxentry.campaign.ledger.tables import Measurement
 from maxentry.campaign.setting_values import look_at_features, read_labels
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.views import Columns, Status
-from maxentry.errors import MaxentryError, SizeError
+from maxentry.errors import DataError, MaxentryError, SizeError
 from maxentry.features import Features
 from maxentry.labels import Axis
 from maxentry.server import requests, schemas
@@ -269,6 +269,33 @@ def _remove(
         before, after = (len(replay(here.campaign.records(0, n)).standing) for n in (version - 1, version))
         struck.append(before - after)
     return schemas.RemovedResponse(version=version, struck=struck[0])
+
+
+@router.post("/campaigns/{campaign}/rows/rename")
+def rename_rows(
+    service: ServiceDep, here: CampaignDep, body: requests.RenameLabelsRequest, claim: ClaimDep
+) -> schemas.VersionResponse:
+    """Give rows other labels; all that is known of them stays."""
+    names = _names(body)
+    return apply_change(service, here, claim, lambda campaign: campaign.rename_rows(names, who=body.who))
+
+
+@router.post("/campaigns/{campaign}/cols/rename")
+def rename_cols(
+    service: ServiceDep, here: CampaignDep, body: requests.RenameLabelsRequest, claim: ClaimDep
+) -> schemas.VersionResponse:
+    """Give columns other labels; all that is known of them stays."""
+    names = _names(body)
+    return apply_change(service, here, claim, lambda campaign: campaign.rename_cols(names, who=body.who))
+
+
+def _names(body: requests.RenameLabelsRequest) -> dict[Any, Any]:
+    labels, names = _labels(body.labels), _labels(body.names)
+    if len(labels) != len(names):
+        raise DataError(f"expected as many names as labels ({len(labels)}), got {len(names)}.")
+    if len(set(labels)) < len(labels):
+        raise DataError("expected labels to rename, each once, got one of them twice.")
+    return dict(zip(labels, names, strict=True))
 
 
 @router.post("/campaigns/{campaign}/rename")
