@@ -311,7 +311,9 @@ def _read_long(table: FrameTable, given: Mapping[str, Hashable | None], se: Hash
     names = [table.names[place] for place in (at["row"], at["col"]) if place is not None]
     unused = find_unused(table.names, (*at.values(), *beside.values()))
     cells = {role: list(to_cells(table.column(place))) for role, place in beside.items()}
-    used, valued = ", ".join(str(table.names[j]) for j in at.values() if j is not None), at["value"]
+    counts = [beside[name] for name in COUNTS if name in beside]
+    used = ", ".join(str(table.names[j]) for j in (*at.values(), *counts) if j is not None)
+    valued = at["value"]
     return Long(table.kind, rows, cols, values, names[0], names[1], cells, unused, valued is not None, used)
 
 

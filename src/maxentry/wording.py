@@ -63,7 +63,7 @@ def as_text(x: object) -> str:
 def show(x: object, longest: int = 80) -> str:
     """Any object as Python source for a message: on one line, shortened, and never an error itself."""
     try:
-        text = repr(x)
+        text = repr(x.item() if type(x).__module__ == "numpy" and getattr(x, "ndim", 1) == 0 else x)  # type: ignore[attr-defined]
     except Exception:  # a whole number of thousands of digits, or a class of somebody else's
         text = f"a {type(x).__name__} that cannot be shown"
     return shorten(printable(text), longest)

@@ -11,7 +11,7 @@ from maxentry.acquisition.targets import GoalCriterion
 from maxentry.campaign import policy
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.outlook import Outlook, can_stop, describe_goal
-from maxentry.errors import NothingToAskError
+from maxentry.errors import NothingToAskError, ParameterError
 from maxentry.plots.report import render_report
 from maxentry.posterior.decisions import Prospect
 
@@ -180,7 +180,7 @@ def test_advice_by_what_one_more_batch_would_change(
     reached = begun(goal=words, enough=0.001).settings
     if now:
         assert describe_goal(reached, None, Prospect(now, now / 2, 0.0, 12), ahead).endswith(  # type: ignore[arg-type]
-            "0.001 was asked for."
+            "0.001 was asked for." if words.startswith("best") else "0.1% was asked for."
         )
         assert not can_stop(reached, ahead, Prospect(now, now / 2, 0.0, 12))
 
@@ -246,6 +246,22 @@ def with_units(factor: float = 1.0, shift: float = 0.0, **settings: Any) -> Camp
         {"row": [labels[0][k] for k in i], "col": [labels[1][k] for k in j], "value": X[i, j].tolist()}
     )
     return campaign
+
+
+def test_enough_is_a_share_of_pairs_or_entries_and_goes_with_its_goal() -> None:
+    campaign = told(goal="best per column", enough=1.0)  # a regret, in the units of the values
+    for words in ("rank rows", "threshold 2", "fill"):
+        with pytest.raises(ParameterError, match=r"asked for the goal 'best per column'; set it anew"):
+            campaign.set(goal=words)
+    for share in (1.0, 5.0):
+        with pytest.raises(ParameterError, match="share of pairs in the wrong order, below 1"):
+            campaign.set(goal="rank rows", enough=share)
+    assert (campaign.settings.goal, campaign.settings.enough) == ("best per column", 1.0)
+    campaign.set(goal="best 3", enough=None)
+    campaign.set(goal="rank rows", enough=0.99)
+    assert campaign.outlook().advice.endswith("99% was asked for.")
+    campaign.set(enough=0.0001)
+    assert "0.01% was asked for" in campaign.outlook().advice
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,12 @@ import pytest
 from scipy.special import ndtr
 from tests.campaign.examples import answer, ask, begun, truth
 
+from maxentry import Campaign
 from maxentry.acquisition import Costs, Limits, Problem
 from maxentry.acquisition.total_variance import TotalVariance
 from maxentry.belief import Belief, Entries
 from maxentry.campaign import fits, outlook, policy, views
+from maxentry.posterior.intervals import Deviation
 
 NOW = dt.datetime.now(dt.UTC)
 
@@ -355,3 +357,61 @@ def test_an_outlook_says_what_is_gained_for_a_unit_of_cost() -> None:
     assert found.to_dict()["gain_per_cost"] == found.gain_per_cost == 0.0625
     assert "for a cost of 8 (0.0625 less for a unit of it)" in str(found)
     assert outlook.Outlook(2.0, 1.5, 1.5, entries=0, cost=0.0).to_dict()["gain_per_cost"] == 0.0
+
+
+def test_deviations_left_open_after_measuring_again_are_those_of_every_entry_by_itself():
+    rng = np.random.default_rng(3)
+    omega2, nu2 = rng.uniform(0.5, 2, 7), rng.uniform(0.1, 3, 7)
+    times, var = (
+        np.array([1.0, 3.0, 0.0, 2.0]),
+        np.array([0.0, 0.0, 0.4, 0.1]),
+    )  # the third with its own error alone
+    keys, zeros = np.array([1, 4, 6, 11]), np.zeros(4)
+    deviation = Deviation(omega2, nu2, keys, zeros, times, var, zeros, zeros, 4)
+
+    def variance(key: int, more: int) -> float:
+        total = 0.0
+        for w, v in zip(omega2, nu2, strict=True):
+            precision = 1 / w + more / v
+            if key in keys:
+                k = int(np.flatnonzero(keys == key)[0])
+                precision += 1 / ((v / times[k] if times[k] else 0.0) + var[k])
+            total += 1 / precision / 7
+        return total
+
+    again = Entries(np.array([0, 0, 1, 2, 1]), np.array([0, 1, 0, 3, 0]))
+    more = dict(zip(*map(list, np.unique(again.keys(4), return_counts=True)), strict=True))
+    now, after = (sum(variance(key, known.get(key, 0)) for key in range(12)) for known in ({}, more))
+    assert deviation.share_after(again, (3, 4)) == pytest.approx(after / now, rel=1e-12)
+    assert deviation.share_after(Entries.from_lists([], []), (3, 4)) == 1.0
+
+
+def test_measuring_a_full_table_again_is_promised_what_comes():
+    """Of entries with deviations and a known noise: it was promised to bring nothing."""
+    ratios = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = 3 * np.outer(rng.normal(size=8), rng.normal(size=6)) + rng.normal(size=(8, 6))
+        rows, cols = [f"r{i}" for i in range(8)], [f"c{j}" for j in range(6)]
+        i, j = np.indices(X.shape).reshape(2, -1)
+        at = {"row": [rows[k] for k in i], "col": [cols[k] for k in j]}
+        first, second = ((X + rng.normal(size=X.shape))[i, j].tolist() for _ in range(2))
+        with Campaign.create(
+            "sqlite://",
+            "lab",
+            rows,
+            cols,
+            values=at | {"value": first},
+            rank=1,
+            noise_sd=1.0,
+            again=True,
+            seed=seed,
+        ) as campaign:
+            assert campaign.outlook(48).outlook.error_after < 0.9 * campaign.outlook(48).outlook.error_now
+            now, promised = outlook.expect_errors(
+                campaign.state, campaign.posterior(progress=False), [Entries(i, j)]
+            )
+            campaign.tell(at | {"value": second}, again=True)
+            after = fits.expected_error(campaign.state, campaign.posterior(progress=False))
+        ratios.append((now - after) / (now - promised))
+    assert 0.8 < np.median(ratios) < 1.25, ratios

@@ -367,6 +367,15 @@ def test_limits_and_plates() -> None:
     assert len(plate) >= 5
 
 
+def test_what_is_left_of_a_budget_is_said_where_it_does_not_pay_for_the_next_entry() -> None:
+    Path("costs.csv").write_text("row,cost\nr1,2\nr2,5\nr3,5\n")
+    good("new", "dear", "--shape", "3x3", "--costs", "costs.csv", "--budget", "14", "--seed", "1")
+    said = good("ask", 9, "-o", "dear.csv").stderr
+    spent = answer("status", "--fast")["spent"]
+    assert 9 < spent <= 12  # an entry of r1 could be paid for
+    assert f"{14 - spent:g} of the budget of 14 is left, too little for the next entry; ask again." in said
+
+
 def test_fewer_than_asked_for_are_said_to_be_so_and_none_is_an_exit_code() -> None:
     begin(shape="2x2")
     result = good("ask", 9)

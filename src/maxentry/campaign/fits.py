@@ -447,7 +447,19 @@ def _entry_parts(
         pattern = float(transform.inverse(x).var(0, ddof=min(1, len(x) - 1)).mean())
         parts.append((pattern, float((answers.moments(x, *at)[1] ** 2).mean())))
     (_, known), (pattern, both) = parts
-    return ErrorParts(open_share * pattern, open_share * max(both - pattern, 0.0) + (1 - open_share) * known)
+    by_pattern = known * _pattern_share(posterior, Entries.from_keys(told, m2))
+    return ErrorParts(
+        open_share * pattern + (1 - open_share) * by_pattern,
+        open_share * max(both - pattern, 0.0) + (1 - open_share) * (known - by_pattern),
+    )
+
+
+def _pattern_share(posterior: Posterior, told: Entries) -> float:
+    """Return how much of what measurements leave open at their entries is of the pattern, on the scale of the model."""
+    assert posterior.deviation is not None
+    centre, own = posterior.deviation.at(posterior.belief.at(*told), *told)
+    by_pattern, rest = float(centre.var(0).mean()), float(own.mean())
+    return by_pattern / (by_pattern + rest) if by_pattern + rest > 0 else 0.0
 
 
 def _answer_variance(posterior: Posterior, rng: np.random.Generator) -> float:

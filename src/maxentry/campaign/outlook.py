@@ -92,11 +92,14 @@ def compute_outlook(state: State, posterior: Posterior, batch: policy.Batch, now
 def expect_errors(state: State, posterior: Posterior, steps: list[Entries]) -> list[float]:
     """Return the expected error now and once the entries of each step, which has those before it, are measured."""
     totals, parts = TotalVariance(posterior.belief, *_reading(posterior)), fits.error_parts(state, posterior)
-    total, shares = totals.now(), [1.0]  # of the variance now, on the scale of the model
+    total, shares, own = totals.now(), [1.0], [1.0]  # of the variances now, on the scale of the model
     for entries in steps:
         left = totals.expected_after(entries, len(posterior.chains)) / total if total > 0 else 1.0
         shares.append(min(left, shares[-1]))
-    errors: list[float] = np.sqrt(parts.pattern * np.array(shares) + parts.rest).tolist()
+        own.append(
+            1.0 if posterior.deviation is None else posterior.deviation.share_after(entries, posterior.shape)
+        )
+    errors: list[float] = np.sqrt(parts.pattern * np.array(shares) + parts.rest * np.array(own)).tolist()
     return errors
 
 
@@ -231,7 +234,7 @@ def describe_goal(
     settings: Settings, posterior: Posterior, prospect: Prospect | None, outlook: Outlook
 ) -> str:
     """Say what is at stake for the goal now, and what the next batch should change."""
-    from maxentry.posterior.decisions import say_stake
+    from maxentry.posterior.decisions import name_stake, say_stake
 
     goal = settings.wanted
     if prospect is None:
@@ -240,7 +243,7 @@ def describe_goal(
         return f"{say_stake(goal, prospect.now)} You can stop here."
     said = f"{say_stake(goal, prospect.now).rstrip('.')}; {prospect.say(goal, outlook.entries)}."
     if settings.enough is not None:
-        return f"go on: {said} {settings.enough:g} was asked for."
+        return f"go on: {said} {name_stake(goal, settings.enough)[1]} was asked for."
     return f"{said} You can stop here." if can_stop(settings, outlook, prospect) else f"go on: {said}"
 
 

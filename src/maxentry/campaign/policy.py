@@ -416,9 +416,12 @@ def explain_end(state: State, now: dt.datetime) -> str | None:
 def explain_target(state: State, posterior: Posterior) -> str | None:
     """Return a sentence if the campaign has reached its goal or target; None if it has none or not reached it."""
     if state.settings.goal != "fill" and state.settings.enough is not None:
+        from maxentry.posterior.decisions import name_stake
+
         answer, enough = posterior.answer(state.settings.wanted), state.settings.enough
         if answer.at_stake <= enough:
-            return f"the goal is reached: {answer.summary[-1].rstrip('.')}; {enough:g} was asked for."
+            wanted = name_stake(state.settings.wanted, enough)[1]
+            return f"the goal is reached: {answer.summary[-1].rstrip('.')}; {wanted} was asked for."
     target = state.settings.target_sd
     if target is None or (error := fits.expected_error(state, posterior)) > target:
         return None

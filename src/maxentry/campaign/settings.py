@@ -178,7 +178,7 @@ class Settings:
     )
     enough: float | None = _setting(
         None,
-        "Good enough: the expected regret (best), or the share of pairs or entries that are wrong, to reach.",
+        "Good enough: the expected regret (best), or the share of pairs or entries that are wrong (0.05), to reach.",
         positive=True,
     )
     row_name: str | None = _setting(
@@ -486,6 +486,8 @@ def change_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
             raise ParameterError(f"expected a setting that may change ({known}), got {show(name)}.")
     if settings.weights is not None and "weights" not in changes and "goal" in changes:
         settings.wanted.keep_weights(read_goal(changes["goal"]))
+    if settings.enough is not None and "enough" not in changes and "goal" in changes:
+        _keep_enough(settings, read_goal(changes["goal"]))
     return check_settings(replace(settings, **changes))
 
 
@@ -501,11 +503,32 @@ def check_settings(settings: Settings) -> Settings:
         raise ParameterError(
             "expected features, or the paper's priors, which are of the model without, got both."
         )
+    _check_enough(settings)
     _check_batch_limits(settings)
     _check_values(settings)
     _check_kind(settings)
     _check_engine(settings)
     return settings
+
+
+def _check_enough(settings: Settings) -> None:
+    """Refuse a share of pairs or entries that is none; regret may be any number."""
+    enough, kind = settings.enough, settings.wanted.kind
+    if enough is not None and kind in ("rank", "threshold") and enough >= 1:
+        of = "pairs in the wrong order" if kind == "rank" else "entries on the wrong side"
+        raise ParameterError(f"enough is the share of {of}, below 1, got {enough:g}; for 5% say 0.05.")
+
+
+def _keep_enough(settings: Settings, goal: str) -> None:
+    """Refuse a goal that `enough`, which is left as it is, says nothing of."""
+    from maxentry.model.goal import Goal
+
+    before, after = settings.wanted, Goal.parse(goal)
+    if before.kind != after.kind:
+        raise ParameterError(
+            f"enough ({settings.enough:g}) was asked for the goal '{before}'; set it anew together with the goal "
+            f"'{after}', or drop it (--drop enough)"
+        )
 
 
 def _check_kind(settings: Settings) -> None:

@@ -421,6 +421,9 @@ class _Judge:
                 )
                 hint = "Leave one out, or say again=True if both were measured."
                 return CampaignError(message, code="two_values", hint=hint, id=line.id, value=line.value)
+            if _ends(earlier) == _ends(value):
+                hint = "Use correct(..., se=) to give the value its standard error."
+                return CampaignError(message, code="other_se", hint=hint, id=line.id, value=line.value)
         hint = f"Use correct() to {verb} the value, or again=True to add another measurement."
         return CampaignError(message, code=code, hint=hint, id=line.id, value=line.value)
 
@@ -513,3 +516,10 @@ def find_ask(state: State, id: int) -> Ask:
     """Return the ask with this id; raise if there is none."""
     check_id(state, id)
     return state.asked[id]
+
+
+def _ends(value: float | Reading | str) -> tuple[float, float] | None:
+    """Return what a value says of its entry, without its standard error; None for text."""
+    if isinstance(value, str):
+        return None
+    return (value.low, value.high) if isinstance(value, Reading) else (value, value)

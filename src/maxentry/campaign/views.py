@@ -22,7 +22,7 @@ from maxentry.errors import ParameterError, is_choice
 from maxentry.labels import show
 from maxentry.readings import Reading
 from maxentry.tables import cell_text, doubts
-from maxentry.wording import count, shorten
+from maxentry.wording import count, percent, shorten
 
 if TYPE_CHECKING:
     from maxentry.campaign.settings import Settings
@@ -468,7 +468,9 @@ def describe_goal(status: Mapping[str, Any]) -> str:
     """Say the goal of a campaign, by its status, with weights and when it is reached; "" where the table is filled."""
     if status["goal"] == "fill":
         return ""
-    enough = "" if status["enough"] is None else f", until {status['enough']:g} is at stake"
+    enough, shares = "", status["goal"].startswith(("rank", "threshold"))
+    if (limit := status["enough"]) is not None:
+        enough = f", until {percent(limit) if shares else f'{limit:g}'} is at stake"
     named = list((status["weights"] or {}).items())
     shown = ", ".join(f"{label} {weight:g}" for label, weight in named[:WEIGHTS_SHOWN])
     more = f" and {len(named) - WEIGHTS_SHOWN} more" if len(named) > WEIGHTS_SHOWN else ""

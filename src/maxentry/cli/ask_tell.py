@@ -148,9 +148,17 @@ def _say_idle(gain: list[Any], campaign: Campaign, where: str) -> None:
 
 def _why_fewer(campaign: Campaign) -> str:
     """Say why there are fewer entries than requested."""
-    status, least = campaign.status(), campaign.state.least_cost
-    if status.available and status.budget is not None and status.budget - status.spent < least * (1 - 1e-12):
+    import numpy as np
+
+    status, state = campaign.status(), campaign.state
+    least, most = state.costs.extremes(*map(np.arange, state.shape))
+    left = np.inf if status.budget is None else status.budget - status.spent
+    if status.available and left < least * (1 - 1e-12):
         return f"the budget of {status.budget:g} pays for no more (`maxentry set --budget` raises it)"
+    if status.available and left < most:
+        return (
+            f"{left:g} of the budget of {status.budget:g} is left, too little for the next entry; ask again"
+        )
     return "no more are left" if not status.available else "no more are left within these limits"
 
 
