@@ -6,7 +6,6 @@ frames of pandas or polars, so that results go out alike.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ from maxentry.errors import (
     SizeError,
     is_choice,
 )
-from maxentry.wording import printable, shorten, show
+from maxentry.wording import ASIDE, REMARKS, printable, shorten, show
 
 # Cells and labels, as they come from frames, arrays and lists
 
@@ -100,14 +99,6 @@ def foreign_code(expected: str, given: object) -> Iterator[None]:
 
 UNNAMED = ("", "Unnamed: 0")  # names that pandas' to_csv gives to an index without a name
 LONG_NAMES = {"row": ("row",), "col": ("col", "column"), "value": ("value",)}
-_TIME = r".*(time|date|stamp|zeit|datum|uhr)"
-TIMES = re.compile(rf"(?i){_TIME}")
-ASIDE = re.compile(
-    rf"(?i){_TIME}|se|sem|sd|low|lower|high|upper|well|plat(e|te)|batch|run|seed|replicate|n|(.*[ _.-])?id"
-)  # columns beside the values
-REMARKS = re.compile(
-    r"(?i)(notes?|comments?|remarks?|info|bemerkung(en)?|kommentar|notiz(en)?|anmerkung(en)?)"
-)
 # Columns of a long table beside these: limits, the standard error, how many of how many trials were a success
 ENDS = {"low": ("low", "lower"), "high": ("high", "upper")}
 END_NAMES = {name for names in ENDS.values() for name in names}
@@ -132,9 +123,8 @@ def find_beside(
     """
     used = {*taken.values()}
     free = {_plain_name(name): j for j, name in reversed([*enumerate(names)]) if j not in used}
-    roles = {*OWN, *UNNAMED, *COUNTS, "failed"}
-    aside = [name in roles or ASIDE.fullmatch(str(name)) or REMARKS.fullmatch(str(name)) for name in free]
-    unknown = [name for name, known in zip(free, aside, strict=True) if not known and name != _plain_name(se)]
+    roles = {*OWN, *UNNAMED, *COUNTS, "failed", _plain_name(se)}
+    unknown = [x for x in free if not (x in roles or ASIDE.fullmatch(str(x)) or REMARKS.fullmatch(str(x)))]
     if unknown or taken.get("value") is not None:
         free = {name: j for name, j in free.items() if name not in ("lower", "upper")}
     found = {}
@@ -311,9 +301,8 @@ def _read_long(table: FrameTable, given: Mapping[str, Hashable | None], se: Hash
     names = [table.names[place] for place in (at["row"], at["col"]) if place is not None]
     unused = find_unused(table.names, (*at.values(), *beside.values()))
     cells = {role: list(to_cells(table.column(place))) for role, place in beside.items()}
-    counts = [beside[name] for name in COUNTS if name in beside]
+    counts, valued = [beside[name] for name in COUNTS if name in beside], at["value"]
     used = ", ".join(str(table.names[j]) for j in (*at.values(), *counts) if j is not None)
-    valued = at["value"]
     return Long(table.kind, rows, cols, values, names[0], names[1], cells, unused, valued is not None, used)
 
 

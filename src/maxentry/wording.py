@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 
 # Words for yes and no that a table can be known by: signs and digits may mean other things
 YES_WORDS = ("yes", "y", "true", "t", "pass", "correct", "right")
 NO_WORDS = ("no", "n", "false", "f", "fail", "wrong", "incorrect")
+
+# Names that columns of a list may have which hold no values: beside the values, and remarks
+_TIME = r".*(time|date|stamp|zeit|datum|uhr)"
+TIMES = re.compile(rf"(?i){_TIME}")
+ASIDE = re.compile(
+    rf"(?i){_TIME}|se|sem|sd|low|lower|high|upper|well|plat(e|te)|batch|run|seed|replicate|n|(.*[ _.-])?id"
+)
+REMARKS = re.compile(
+    r"(?i)(notes?|comments?|remarks?|info|bemerkung(en)?|kommentar|notiz(en)?|anmerkung(en)?)"
+)
 
 
 def count(n: int, one: str, many: str | None = None) -> str:

@@ -1,6 +1,7 @@
 """Expected error now, with pending, after the next batch: against dense covariances, and against what comes true."""
 
 import datetime as dt
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -382,8 +383,10 @@ def test_deviations_left_open_after_measuring_again_are_those_of_every_entry_by_
     again = Entries(np.array([0, 0, 1, 2, 1]), np.array([0, 1, 0, 3, 0]))
     more = dict(zip(*map(list, np.unique(again.keys(4), return_counts=True)), strict=True))
     now, after = (sum(variance(key, known.get(key, 0)) for key in range(12)) for known in ({}, more))
-    assert deviation.share_after(again, (3, 4)) == pytest.approx(after / now, rel=1e-12)
-    assert deviation.share_after(Entries.from_lists([], []), (3, 4)) == 1.0
+    posterior = SimpleNamespace(deviation=deviation, shape=(3, 4))
+    assert outlook.share_of_deviations(posterior, again) == pytest.approx(after / now, rel=1e-12)
+    assert outlook.share_of_deviations(posterior, Entries.from_lists([], [])) == 1.0
+    assert outlook.share_of_deviations(SimpleNamespace(deviation=None), again) == 1.0
 
 
 def test_measuring_a_full_table_again_is_promised_what_comes():

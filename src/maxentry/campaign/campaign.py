@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import datetime as dt
 import getpass
@@ -10,7 +9,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -23,7 +22,7 @@ from maxentry import cells, frames
 from maxentry.acquisition.problem import Limits
 from maxentry.campaign import events, fits, tell, views
 from maxentry.campaign.address import is_in_memory
-from maxentry.campaign.events import ColsAdded, Created, Event, Record, RowsAdded
+from maxentry.campaign.events import Created, Event, Record
 from maxentry.campaign.fits import follow, open_state
 from maxentry.campaign.lines import Line, known_of, read_lines
 from maxentry.campaign.schema import delete_campaign, write_name
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from maxentry.campaign.policy import About, Batch, Plates
     from maxentry.posterior.decisions import Answer
     from maxentry.posterior.posterior import Posterior
-
 
 Where = str | PathLike[str] | Storage
 
@@ -378,7 +376,7 @@ class Campaign:
             then, began = self.state, time.perf_counter()
             batch = self._choose(then, n, self.now(then), limits, progress)
             took, state = time.perf_counter() - began, None
-            with contextlib.suppress(Overtaken), self._storage.locked(self._key) as log:
+            with suppress(Overtaken), self._storage.locked(self._key) as log:
                 latest = then.after(log.since(then.version, then.digest))
                 now = self.now(latest, log)
                 plates = policy.resolve_limits(limits, then.settings)["plates"]
@@ -491,13 +489,13 @@ class Campaign:
             mean of its column.
         features: what is known of them, by label or in their order; a known feature that is not given is missing.
         """
-        self._change(lambda state, _: tell.add_labels(state, RowsAdded, labels, cost, features), who)
+        self._change(lambda state, _: tell.add_labels(state, events.RowsAdded, labels, cost, features), who)
 
     def add_cols(
         self, labels: Iterable[Hashable], *, cost: Any = None, features: Any = None, who: str | None = None
     ) -> None:
         """Add columns after the existing ones. They can be measured in every row; the rest as in `add_rows`."""
-        self._change(lambda state, _: tell.add_labels(state, ColsAdded, labels, cost, features), who)
+        self._change(lambda state, _: tell.add_labels(state, events.ColsAdded, labels, cost, features), who)
 
     def remove_rows(self, labels: Iterable[Hashable], *, who: str | None = None) -> int:
         """Remove rows; return how many values were struck out. The history and `export(everything=True)` keep them."""

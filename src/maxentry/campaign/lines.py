@@ -10,7 +10,7 @@ from warnings import warn
 from maxentry import cells, frames, tables
 from maxentry.cells import Words
 from maxentry.errors import DataError
-from maxentry.frames import REMARKS, is_sequence, to_list
+from maxentry.frames import is_sequence, to_list
 from maxentry.labels import label_columns, label_text
 from maxentry.readings import Reading, parse_line
 from maxentry.tables import DecimalComma, Table
@@ -25,7 +25,7 @@ from maxentry.tables.layout import (
     is_yes_no,
     refuse_line_numbers,
 )
-from maxentry.wording import as_text, show
+from maxentry.wording import REMARKS, as_text, show
 
 if TYPE_CHECKING:
     from maxentry.campaign.state import State

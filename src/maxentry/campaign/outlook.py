@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from maxentry._types import Array
+from maxentry._types import Array, Indices
 from maxentry.acquisition.total_variance import Reading, TotalVariance
-from maxentry.belief import Entries
+from maxentry.belief import BLOCK_NUMBERS, Entries
 from maxentry.campaign import fits, policy
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.state import OUTLOOK, State, derive_rng
@@ -96,11 +96,38 @@ def expect_errors(state: State, posterior: Posterior, steps: list[Entries]) -> l
     for entries in steps:
         left = totals.expected_after(entries, len(posterior.chains)) / total if total > 0 else 1.0
         shares.append(min(left, shares[-1]))
-        own.append(
-            1.0 if posterior.deviation is None else posterior.deviation.share_after(entries, posterior.shape)
-        )
+        own.append(share_of_deviations(posterior, entries))
     errors: list[float] = np.sqrt(parts.pattern * np.array(shares) + parts.rest * np.array(own)).tolist()
     return errors
+
+
+def share_of_deviations(posterior: Posterior, entries: Entries) -> float:
+    """Return the variance of the entries' own deviations once some are measured (again), over that now; of all entries.
+
+    An error variance u becomes u nu2 / (nu2 + c u) by c measurements more, and omega2 u / (omega2 + u) stays open.
+    """
+    own = posterior.deviation
+    if own is None:
+        return 1.0
+    keys, more = np.unique(entries.keys(own.m2), return_counts=True)
+    place = np.minimum(np.searchsorted(own.keys, keys), max(len(own.keys) - 1, 0))
+    known = own.keys[place] == keys if len(own.keys) else np.zeros(len(keys), dtype=bool)
+    omega2, nu2 = own.omega2[:, None], own.nu2[:, None]
+
+    def left_open(places: Indices, times: Any = 0.0) -> float:
+        known_times = own.times[places]
+        u = np.where(known_times > 0, nu2 / np.maximum(known_times, 1.0), 0.0) + own.var[places]
+        u = u * nu2 / (nu2 + times * u)
+        return float((omega2 * u / (omega2 + u)).mean(0).sum())
+
+    every, step = np.arange(len(own.keys)), max(1, BLOCK_NUMBERS // own.omega2.size)
+    measured = sum(left_open(every[k : k + step]) for k in range(0, len(every), step))
+    now = measured + (posterior.shape[0] * posterior.shape[1] - len(every)) * float(own.omega2.mean())
+    new = more[~known] * omega2 / (more[~known] * omega2 + nu2)  # the part of omega2 that measuring takes off
+    fall = (
+        left_open(place[known]) - left_open(place[known], more[known]) + float((omega2 * new).mean(0).sum())
+    )
+    return 1.0 - fall / now if now > 0 else 1.0
 
 
 def _reading(posterior: Posterior) -> tuple[Reading | None, Entries | None]:

@@ -254,15 +254,9 @@ class State:
         if first is None:
             return self
         draft = _Draft(
-            self.settings,
-            self.version,
-            self.changed_at,
-            self.digest,
-            self.leaps,
-            self.asked,
-            self.measurements,
+            self.settings, self.version, self.changed_at, self.digest, self.leaps, self.asked, self.measurements,
             self.removed,
-        )
+        )  # fmt: skip
         for record in chain([first], iterator):
             try:
                 draft.add(record)
@@ -384,10 +378,9 @@ class _Draft:
                 self._remove_labels("row", labels)
             case events.ColsRemoved(labels):
                 self._remove_labels("col", labels)
-            case events.RowsRenamed(labels, names):
-                self._settings = self.settings.relabelled("row", dict(zip(labels, names, strict=True)))
-            case events.ColsRenamed(labels, names):
-                self._settings = self.settings.relabelled("col", dict(zip(labels, names, strict=True)))
+            case events.Relabelled(labels, names) as event:
+                side: Side = "row" if isinstance(event, events.RowsRenamed) else "col"
+                self._settings = self.settings.relabelled(side, dict(zip(labels, names, strict=True)))
             case events.Changed(changes):
                 self._settings = self.settings.changed(changes)
             case events.Renamed(name):

@@ -96,8 +96,7 @@ def answer(
     goal: Annotated[
         str | None,
         typer.Argument(
-            help="'best', 'best per row', 'smallest 3 per column', 'rank rows', 'threshold 6.5'; the campaign's own if "
-            "not given."
+            help="'best', 'best per row', 'smallest 3 per column', 'rank rows', 'threshold 6.5'; else the campaign's own."
         ),
     ] = None,
     named: Annotated[str | None, option("--goal", help="The same, as an option.")] = None,

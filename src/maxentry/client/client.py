@@ -284,8 +284,8 @@ class RemoteCampaign:
             return None
         labels, settings = (self._session.get(self._at(path)) for path in ("/labels", "/settings"))
         rows, cols = (decode(labels[side]) or () for side in ("rows", "cols"))
-        nouns = (settings.get(noun) for noun in ("row_name", "col_name", "value_name"))
-        return Known(rows, cols, *nouns, words=self._words)
+        row, col, value = (settings.get(noun) for noun in ("row_name", "col_name", "value_name"))
+        return Known(rows, cols, row, col, value, self._words)
 
     @cached_property
     def _words(self) -> cells.Words | None:

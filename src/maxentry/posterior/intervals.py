@@ -100,36 +100,6 @@ class Deviation(NamedTuple):
         centre += x
         return centre, omega2 * (1 - k)
 
-    def share_after(self, entries: Entries, shape: tuple[int, int]) -> float:
-        """Return the deviations' variance once these entries are measured (again), over that now, in the mean of all.
-
-        An error variance u becomes u nu2 / (nu2 + c u) by c measurements more; omega2 u / (omega2 + u) stays open.
-        """
-        keys, more = np.unique(entries.keys(self.m2), return_counts=True)
-        place = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
-        known = self.keys[place] == keys if len(self.keys) else np.zeros(len(keys), dtype=bool)
-        omega2, nu2 = self.omega2[:, None], self.nu2[:, None]
-
-        def left_open(places: Indices, times: Array | float = 0.0) -> float:
-            u = (
-                np.where(self.times[places] > 0, nu2 / np.maximum(self.times[places], 1.0), 0.0)
-                + self.var[places]
-            )
-            u = u * nu2 / (nu2 + times * u)
-            return float((omega2 * u / (omega2 + u)).mean(0).sum())
-
-        every = np.arange(len(self.keys))
-        step = max(1, BLOCK_NUMBERS // self.omega2.size)
-        measured = sum(left_open(every[k : k + step]) for k in range(0, len(every), step))
-        now = measured + (shape[0] * shape[1] - len(every)) * float(self.omega2.mean())
-        new = more[~known] * omega2 / (more[~known] * omega2 + nu2)  # of omega2 that measuring takes off
-        fall = (
-            left_open(place[known])
-            - left_open(place[known], more[known])
-            + float((omega2 * new).mean(0).sum())
-        )
-        return 1.0 - fall / now if now > 0 else 1.0
-
     def _find_measured(self, x: Array, rows: Any, cols: Any) -> tuple[Any, Indices]:
         """Return where the measured ones are among the entries x (index of x), and in `keys`."""
         if isinstance(rows, slice) and isinstance(cols, slice) and self.rows is None and self.cols is None:

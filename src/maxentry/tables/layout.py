@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from maxentry import frames, wording
 from maxentry.errors import DataError
-from maxentry.frames import ASIDE, TIMES, foreign_code, is_missing, to_cells, to_float
-from maxentry.wording import show
+from maxentry.frames import foreign_code, is_missing, to_cells, to_float
+from maxentry.wording import ASIDE, TIMES, show
 
 if TYPE_CHECKING:
     from maxentry.cells import Words
