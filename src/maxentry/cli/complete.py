@@ -96,7 +96,7 @@ def answer(
     goal: Annotated[
         str | None,
         typer.Argument(
-            help="'best', 'best per row', 'smallest 3 per column', 'rank rows', 'threshold 6.5'; else the campaign's own."
+            help="'best', 'best per row', 'smallest 3 per column', 'rank rows', 'threshold 6.5'; or the campaign's."
         ),
     ] = None,
     named: Annotated[str | None, option("--goal", help="The same, as an option.")] = None,
