@@ -58,6 +58,13 @@ def test_an_entry_is_shown_and_corrected_in_words(
     panel = pick(page, "L1", "S1")
     panel.get_by_text(f"{first}, entered by ann").wait_for()
     expect(panel.locator("dt").first).to_have_text(guess)
+    if kind == "grades":
+        known = lab.get(f"{path}/entry?row=L1&col=S1").json()["believed"]
+        likely, each = (
+            panel.locator(f"dt:text-is('{name}') + dd") for name in ("most likely grade", "probabilities")
+        )
+        expect(likely).to_have_text(known["most_likely"])
+        expect(each).to_have_text(re.compile(r"^poor [\d.]+%, fair [\d.]+%, good [\d.]+%$"))
     panel.get_by_role("button", name="correct …").click()
     box = page.get_by_role("dialog")
     value = box.get_by_label("The right value")

@@ -40,6 +40,13 @@ export class Kind {
     return this.named ? `${this.levels[whole(mean) - 1]} (${believed(mean, sd)})` : believed(mean, sd);
   }
 
+  /** The most likely grade of an entry and the probability of each, as pairs of a name and a text; none for other kinds. */
+  grades({ most_likely: most, probabilities }) {
+    if (!this.levels || !probabilities) return [];
+    const each = this.named ? this.words.map((name) => [name, probabilities[name]]) : Object.entries(probabilities).sort(([a], [b]) => a - b);
+    return [["most likely grade", most], ["probabilities", each.map(([name, p]) => `${name} ${percent(p)}`).join(", ")]];
+  }
+
   /** An interval of the best guess. */
   interval(low, high) {
     const show = this.yesNo ? percent : (x) => number(x);
