@@ -422,7 +422,7 @@ def test_the_description(client: httpx.Client) -> None:
         name for name, schema in document["components"]["schemas"].items()
         if name.endswith("Request") and schema.get("examples")
     ]  # fmt: skip
-    assert len(bodies) == 11
+    assert len(bodies) == 12
 
 
 def test_the_examples_of_the_description_work(client: httpx.Client) -> None:
