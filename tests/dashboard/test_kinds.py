@@ -196,6 +196,26 @@ def test_a_file_of_words_is_taken_for_yes_and_no(
     assert [m["text"] for m in told] == ["yes", "no", "yes"]
 
 
+def test_a_file_of_letters_is_refused_with_the_control_that_takes_them(
+    lab: Any, reader: Reader, tmp_path: Path
+) -> None:
+    file = tmp_path / "marks.csv"
+    file.write_text("ligand,S1,S2\nL1,,B\nL2,C,A\n")
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Begin with a file").set_input_files(file)
+    expect(form.get_by_role("region", name="How the file was read")).to_contain_text("3 values")
+    form.get_by_role("button", name="Begin", exact=True).click()
+    refused = form.get_by_role("alert").filter(has_text="row 'L1', column 'S2': 'B' is not a number.")
+    expect(refused).to_contain_text("If the values are grades, choose “Values are: grades in an order”")
+    expect(refused).not_to_contain_text("--")
+    form.get_by_label("Values are").select_option(label="grades in an order")
+    form.get_by_label("Grades in their order").fill("A, B, C")
+    form.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_role("heading", name="marks", level=1).wait_for()
+
+
 @pytest.mark.parametrize("kind", ["yes/no", "grades", "numbers"])
 def test_numbers_that_may_be_answers_or_grades_are_pointed_to_them(
     lab: Any, reader: Reader, tmp_path: Path, kind: str

@@ -123,8 +123,17 @@ export class CreateForm {
       toast(made.measurements ? `${made.name} has begun with ${made.measurements} values.` : `${made.name} has begun.`);
       location.hash = `#/c/${encodeURIComponent(made.id)}`;
     } catch (error) {
-      this.refuse(error);
+      this.refuse(this.advise(error));
     }
+  }
+
+  /** A refusal of values that are of another kind than the form says: with the control that sets the kind as the advice. */
+  advise(error) {
+    const kind = { needs_grades: "grades", needs_yes_no: "yes/no" }[error.code];
+    if (!kind || !error.reason) return error;
+    const choice = [...this.inputs.kind.options].find((option) => option.value === kind).text;
+    const [are, order] = kind === "grades" ? ["grades", " and give their order"] : ["yes or no", ""];
+    return new Error(`${error.reason} If the values are ${are}, choose “Values are: ${choice}”${order}. If not, leave these cells of the file empty.`);
   }
 
   body() {
