@@ -119,7 +119,11 @@ def test_boxes_offer_the_words_and_take_them_by_keys(lab: Any, reader: Reader, k
     assert (line["id"], line["text"]) == (1, words[1])
     page.locator("#batch tr[data-id='2'] input").fill("perhaps")
     save.press("Enter")
-    page.locator("#batch td.value").get_by_role("alert").filter(has_text="'perhaps'").wait_for()
+    said = {
+        "yes/no": "Expected yes or no (or true/false, right/wrong, pass/fail, +/-, 1/0), got 'perhaps'.",
+        "grades": "Expected one of poor, fair, good, got 'perhaps'.",
+    }
+    expect(page.locator("#batch td.value").get_by_role("alert")).to_have_text(said[kind])
 
 
 def test_figures_of_kinds_and_limits(lab: Any, reader: Reader) -> None:

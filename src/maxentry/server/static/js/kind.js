@@ -104,6 +104,12 @@ export class Kind {
     return this.words.length ? `${this.words.slice(0, -1).join(", ")} or ${this.words.at(-1)}` : NUMBERS;
   }
 
+  /** Why a value was refused, as a sentence; of numbers with what may be entered, which that of words says already. */
+  refusal(said) {
+    const sentence = said[0].toUpperCase() + said.slice(1);
+    return this.words.length ? sentence : `${sentence} ${this.hint}.`;
+  }
+
   /** A box for a value; where there are words to choose from, it offers them. */
   box(properties = {}) {
     const words = this.words.length > 0;
