@@ -142,7 +142,7 @@ class _NoMeasurementError(ValueError):
 
     def __init__(self, said: str, advice: str) -> None:
         super().__init__(f"{said} {advice}".rstrip())
-        self.said = said
+        self.said, self.advice = said, advice
 
 
 def _number(cell: Any, decimal_comma: DecimalComma) -> float | None:
@@ -295,14 +295,19 @@ WRITTEN = "Write a number, a limit as <0.5 or >100, or a range as 0.5..0.7"
 def parse_measurement(
     cell: Any, where: str, decimal_comma: DecimalComma = "never", words: Words | None = None
 ) -> Statement | None:
-    """Read a value, a limit (`<0.5`) or a range (`0.5..0.7`, `[0.5, 0.7]`), or one of the words; None where empty."""
+    """Read a value, a limit (`<0.5`) or a range (`0.5..0.7`, `[0.5, 0.7]`), or one of the words; None where empty.
+
+    The fields of an error have what is wrong (`said`), the same with its place (`reason`), both without advice, and the
+    place (`at`); its code says which kind of data the cell needs, where that can be guessed.
+    """
     if is_empty(cell) and not (words and words.has(cell)):
         return None
     try:
         return read_cell(cell, decimal_comma, words)
     except ValueError as error:
-        said = getattr(error, "said", str(error))
-        raise DataError(f"{where}: {error}", said=said, at=where, cell=_show(cell, 20)) from None
+        said, code = getattr(error, "said", str(error)), NEEDS.get(getattr(error, "advice", ""))
+        about = {"said": said, "reason": f"{where}: {said}", "at": where, "cell": _show(cell, 20)}
+        raise DataError(f"{where}: {error}", code=code, **about) from None
 
 
 class Refusals:
@@ -336,6 +341,8 @@ class Refusals:
             if len(first.message) + len(others) + len(more) + len(first.hint) < self.ROOM:
                 break
         fields = {key: x for key, x in first.fields.items() if key not in ("at", "cell")}
+        if "reason" in fields:
+            fields["reason"] += f"{others}{more}"
         raise DataError(f"{first.message}{others}{more}", code=first.code, hint=first.hint, **fields)
 
 
@@ -383,6 +390,8 @@ def _split_ends(text: str, decimal_comma: DecimalComma) -> tuple[str | float, st
 EMPTY = "Leave it empty if it was not measured"
 OR_FAILED = "or write failed there (maxentry fail)."
 GRADES = f"{EMPTY}. Grades need kind='grades' and their order in levels (--kind grades --levels A,B,C)."
+YES_OR_NO = "Values that are yes or no need kind='yes/no' (--kind yes/no)."
+NEEDS = {GRADES: "needs_grades", YES_OR_NO: "needs_yes_no"}  # codes of errors by their advice
 
 
 def _advice(cell: Any, decimal_comma: DecimalComma = "never") -> str:
@@ -397,7 +406,7 @@ def _advice(cell: Any, decimal_comma: DecimalComma = "never") -> str:
         times = " Where the values are times, write > and the time at which it was stopped."
         return f"{EMPTY}, {OR_FAILED}{times if text[:4] == 'time' else ''}"
     if text in YES_NO.codes:
-        return "Values that are yes or no need kind='yes/no' (--kind yes/no)."
+        return YES_OR_NO
     if "±" in text:
         return f"{WRITTEN}; a standard error goes in a column se."
     if text[:1] == "[" or text[-1:] == "]":

@@ -301,8 +301,16 @@ def test_what_to_correct_must_be_clear() -> None:
         (float("inf"), "expected finite numbers, got inf at row 'a', column", None),
         (-0.5, "expected values from 0 to 100, got -0.5 at row 'a', column", None),
         (100.5, "expected values from 0 to 100, got 100.5 at row 'a', column", None),
-        ("many", "line 2, column value: 'many' is not a number", "the correction: 'many' is not a number"),
-        ([1.0], r"line 2, column value: \[1.0\] is not a number", r"the correction: \[1.0\] is not a number"),
+        (
+            "many",
+            "(line 2, column value|row 'a', column 'y'): 'many' is not a number",
+            "the correction: 'many' is not a number",
+        ),
+        (
+            [1.0],
+            r"(line 2, column value|row 'a', column 'y'): \[1.0\] is not a number",
+            r"the correction: \[1.0\] is not a number",
+        ),
     ],
 )
 def test_values_are_checked(wrong: object, told: str, corrected: str | None) -> None:

@@ -264,6 +264,65 @@ def test_settings_change_later(lab: Any, reader: Reader) -> None:
     expect(page.locator("#answer-title")).to_have_text("Answer: rank rows")
 
 
+def test_the_target_of_a_goal_and_the_known_noise_are_set_shown_and_cleared(lab: Any, reader: Reader) -> None:
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Name", exact=True).fill("screen")
+    form.get_by_label("Rows").fill("4")
+    form.get_by_label("Columns").fill("3")
+    form.get_by_text("More", exact=True).click()
+    regret = form.get_by_label("Target: expected regret (in the units of the values)")
+    expect(regret).to_be_hidden()  # as long as the table is to be filled
+    form.get_by_label("Goal").select_option("best per row")
+    regret.fill("0.5")
+    form.get_by_label("Known noise").fill("0.1")
+    form.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_role("heading", name="screen", level=1).wait_for()
+    path = created(lab)
+    now = lab.get(f"{path}/settings").json()
+    assert (now["enough"], now["noise_sd"]) == (0.5, 0.1)
+    budget = page.get_by_role("region", name="Budget and target")
+    expect(budget).to_contain_text("Ends when the expected regret is at most 0.5.")
+    expect(budget).not_to_contain_text("No target")
+
+    def settings() -> Any:
+        page.get_by_role("button", name="Settings").click()
+        return page.get_by_role("dialog")
+
+    def save(box: Any) -> dict[str, Any]:
+        box.get_by_role("button", name="Save settings").click()
+        expect(box).to_have_count(0)
+        return dict(lab.get(f"{path}/settings").json())
+
+    box = settings()
+    assert box.get_by_label("Target: expected regret").input_value() == "0.5"
+    assert box.get_by_label("Known noise").input_value() == "0.1"
+    box.get_by_label("Known noise").fill("")
+    box.get_by_label("Goal").select_option("rank rows")
+    share = box.get_by_label("Target: expected share of pairs in the wrong order (5% or 0.05)")
+    expect(share).to_have_value("")  # a regret is no share
+    share.fill("5")
+    box.get_by_role("button", name="Save settings").click()
+    box.get_by_role("alert").filter(has_text="“5” is not a share: write it in per cent").wait_for()
+    share.fill("7 %")
+    now = save(box)
+    assert (now["goal"], now["enough"], now["noise_sd"]) == ("rank rows", 0.07, None)
+    expect(budget).to_contain_text("Ends when the expected share of pairs in the wrong order is at most 7%.")
+    box = settings()
+    assert box.get_by_label("Target: expected share of pairs").input_value() == "7%"
+    box.get_by_label("Goal").select_option("threshold")
+    box.get_by_label("Threshold").fill("6.5")
+    box.get_by_label("Target: expected share of entries on the wrong side").fill("0,02")
+    now = save(box)
+    assert (now["goal"], now["enough"]) == ("threshold 6.5", 0.02)
+    expect(budget).to_contain_text("Ends when the expected share of entries on the wrong side is at most 2%.")
+    box = settings()
+    box.get_by_label("Target: expected share of entries").fill("")
+    assert save(box)["enough"] is None
+    expect(budget).to_contain_text("No target for the goal.No target for the expected error.")
+
+
 def test_columns_of_a_ranking_have_weights(lab: Any, reader: Reader) -> None:
     page = reader(lab.url).tab()
     page.get_by_role("button", name="New campaign").click()

@@ -58,6 +58,13 @@ def test_an_entry_is_shown_and_corrected_in_words(
     panel = pick(page, "L1", "S1")
     panel.get_by_text(f"{first}, entered by ann").wait_for()
     expect(panel.locator("dt").first).to_have_text(guess)
+    if kind == "grades":
+        known = lab.get(f"{path}/entry?row=L1&col=S1").json()["believed"]
+        likely, each = (
+            panel.locator(f"dt:text-is('{name}') + dd") for name in ("most likely grade", "probabilities")
+        )
+        expect(likely).to_have_text(known["most_likely"])
+        expect(each).to_have_text(re.compile(r"^poor [\d.]+%, fair [\d.]+%, good [\d.]+%$"))
     panel.get_by_role("button", name="correct …").click()
     box = page.get_by_role("dialog")
     value = box.get_by_label("The right value")
@@ -112,7 +119,11 @@ def test_boxes_offer_the_words_and_take_them_by_keys(lab: Any, reader: Reader, k
     assert (line["id"], line["text"]) == (1, words[1])
     page.locator("#batch tr[data-id='2'] input").fill("perhaps")
     save.press("Enter")
-    page.locator("#batch td.value").get_by_role("alert").filter(has_text="'perhaps'").wait_for()
+    said = {
+        "yes/no": "Expected yes or no (or true/false, right/wrong, pass/fail, +/-, 1/0), got 'perhaps'.",
+        "grades": "Expected one of poor, fair, good, got 'perhaps'.",
+    }
+    expect(page.locator("#batch td.value").get_by_role("alert")).to_have_text(said[kind])
 
 
 def test_figures_of_kinds_and_limits(lab: Any, reader: Reader) -> None:
@@ -187,6 +198,26 @@ def test_a_file_of_words_is_taken_for_yes_and_no(
     (made,) = lab.get("/campaigns").json()["items"]
     told = lab.get(f"/campaigns/{made['id']}/measurements").json()["items"]
     assert [m["text"] for m in told] == ["yes", "no", "yes"]
+
+
+def test_a_file_of_letters_is_refused_with_the_control_that_takes_them(
+    lab: Any, reader: Reader, tmp_path: Path
+) -> None:
+    file = tmp_path / "marks.csv"
+    file.write_text("ligand,S1,S2\nL1,,B\nL2,C,A\n")
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Begin with a file").set_input_files(file)
+    expect(form.get_by_role("region", name="How the file was read")).to_contain_text("3 values")
+    form.get_by_role("button", name="Begin", exact=True).click()
+    refused = form.get_by_role("alert").filter(has_text="row 'L1', column 'S2': 'B' is not a number.")
+    expect(refused).to_contain_text("If the values are grades, choose “Values are: grades in an order”")
+    expect(refused).not_to_contain_text("--")
+    form.get_by_label("Values are").select_option(label="grades in an order")
+    form.get_by_label("Grades in their order").fill("A, B, C")
+    form.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_role("heading", name="marks", level=1).wait_for()
 
 
 @pytest.mark.parametrize("kind", ["yes/no", "grades", "numbers"])

@@ -164,6 +164,28 @@ def test_true_and_false_are_yes_and_no_alone(client: httpx.Client) -> None:
     assert "expected one of A, B, C, got 'true'" in answer.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "advice"),
+    [
+        (["B", "C"], "needs_grades", "Grades need kind='grades' and their order in levels."),
+        (["yes", "no"], "needs_yes_no", "Values that are yes or no need kind='yes/no'."),
+    ],
+)
+def test_values_of_another_kind_are_refused_by_their_labels(
+    client: httpx.Client, words: list[str], code: str, advice: str
+) -> None:
+    lines = [{"row": f"L{k}", "col": "S2", "value": word} for k, word in enumerate(words, 1)]
+    body = {"name": "letters", "rows": ["L1", "L2"], "cols": ["S1", "S2"], "values": lines}
+    refused = client.post("/campaigns", json=body)
+    found, (first, second) = refused.json(), words
+    assert (refused.status_code, found["code"], found["line"]) == (422, code, 1)
+    wrong = f"row 'L1', column 'S2': '{first}' is not a number. Likewise row 'L2', column 'S2' ('{second}')."
+    assert (found["reason"], found["said"]) == (wrong, f"'{first}' is not a number.")
+    assert found["detail"].startswith(wrong)
+    assert found["detail"].endswith(advice)
+    assert "--" not in found["detail"]
+
+
 def test_limits_beside_the_entry(client: httpx.Client) -> None:
     path = begin(client)
     lines = [{"row": 0, "col": 0, "below": 0.5}, {"row": 1, "col": 1, "low": 1, "high": 2}]

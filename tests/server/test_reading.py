@@ -14,6 +14,7 @@ from tests.server.live import begin, serving
 
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.storage import Storage
+from maxentry.cli.complete import make_entry_table
 from maxentry.posterior.diagnostics import NOTHING_TO_DO, THOROUGH, Diagnostics
 
 
@@ -194,6 +195,31 @@ def test_look_ups_are_those_of_the_posterior(client: httpx.Client) -> None:
     bad = client.post(f"{path}/lookup", json={"rows": [0, 1], "cols": [0, 1, 2]})
     assert bad.status_code == 422
     assert client.post(f"{path}/lookup", json={"rows": ["none"], "cols": [0]}).json()["error"] == "LabelError"
+    assert {line[name] for line in found["items"] for name in ("most_likely", "probabilities")} == {None}
+
+
+@pytest.mark.parametrize("levels", [["poor", "fair", "good"], [0.5, 1, 1.5]])
+def test_grades_have_the_probabilities_of_the_posterior_and_of_the_shell(
+    client: httpx.Client, levels: list[Any]
+) -> None:
+    path = begin(client, rank=1, kind="grades", levels=levels)
+    entries = [(i, j) for i in range(4) for j in range(5)][::2]
+    lines = [{"row": i, "col": j, "value": levels[(i + j) % 3]} for i, j in entries]
+    assert client.post(f"{path}/tell", json={"lines": lines}).status_code == 200
+    found = client.post(f"{path}/lookup?wait=60", json={"rows": [0, 1, 3], "cols": [4]}).json()["items"]
+    posterior = client.app.state.service.open("yields").campaign.posterior(progress=False)  # type: ignore[attr-defined]
+    names, at = [f"{level}" for level in levels], ([0, 1, 3], [4, 4, 4])
+    assert [list(line["probabilities"]) for line in found] == 3 * [names]
+    p = np.array([[*line["probabilities"].values()] for line in found])
+    np.testing.assert_array_equal(p.T, posterior.probabilities(*at))
+    assert [line["most_likely"] for line in found] == [str(x) for x in posterior.most_likely(*at)]
+    shell = make_entry_table(posterior, *at, 0.9, False)
+    np.testing.assert_array_equal(
+        p, np.transpose([shell.columns[shell.names.index(f"p_{name}")] for name in names])
+    )
+    entry = client.get(f"{path}/entry?row=0&col=4").json()["believed"]
+    assert entry["most_likely"] == found[0]["most_likely"]
+    assert entry["probabilities"] == pytest.approx(found[0]["probabilities"])
 
 
 @pytest.mark.parametrize(
@@ -396,7 +422,7 @@ def test_the_description(client: httpx.Client) -> None:
         name for name, schema in document["components"]["schemas"].items()
         if name.endswith("Request") and schema.get("examples")
     ]  # fmt: skip
-    assert len(bodies) == 11
+    assert len(bodies) == 12
 
 
 def test_the_examples_of_the_description_work(client: httpx.Client) -> None:

@@ -77,6 +77,7 @@ def known_of(state: State) -> Known:
 
 COLUMNS = ("id", "row", "col", "value", "failed", "status", "reason")
 ONE_VALUE = "Call the column of values value (in the shell --names ROW,COL,VALUE names it)."
+LONGEST_LABEL = 40  # characters of a label in the place of an error
 LONG = "A long table has the columns id (or row and col) and value."
 
 
@@ -320,26 +321,41 @@ def _read_all(
 
 def _line(table: Table, k: int, cell: dict[str, Any], *how: Any, hint: str = "") -> Line:
     try:
-        return _read(cell, table.where(k), table.decimal_comma, *how)
+        return _read(cell, table.where(k), not (table.source or table.lines), table.decimal_comma, *how)
     except DataError as error:
         about = {"hint": hint or error.hint, "line": k + 1, **error.fields}
         raise DataError(error.message, code=error.code, **about) from None
 
 
-def _read(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | None, flags: bool) -> Line:
+def _read(
+    cell: dict[str, Any],
+    where: str,
+    by_label: bool,
+    comma: DecimalComma,
+    words: Words | None,
+    flags: bool,
+) -> Line:
+    """Read one line; where: its place. by_label: errors of values name the entry instead, if its labels are given."""
     value, status = cell.get("value") if flags else cells.flag_text(cell.get("value")), cell.get("status")
     no_value = cells.is_failure(value, words)
     failed = cells.parse_flag(cell.get("failed"), f"{where}, column failed")
     failed = failed or no_value or cells.is_failure(status)
     measured = cell | {"value": None if no_value else value}
-    found = parse_line(measured, lambda name: f"{where}, column {name}", comma, words)
+    row, col = (None if cells.lower_text(cell.get(side)) == "" else cell[side] for side in ("row", "col"))
+
+    def place(name: str) -> str:
+        if not by_label or row is None or col is None:
+            return f"{where}, column {name}"
+        entry = f"row {show(row, LONGEST_LABEL)}, column {show(col, LONGEST_LABEL)}"
+        return entry if name == "value" else f"{entry}, {name}"
+
+    found = parse_line(measured, place, comma, words)
     reading = found[0] if found else None
     known = None if reading is None else reading.statement.value
     counts = (sum(r.low > 0 for r in found), len(found)) if len(found) > 1 else None
     if failed and reading is not None:
         raise DataError(f"expected a value or a failure in {where}, got both: {reading} and failed.")
     reading = None if reading is None or reading.is_plain else reading
-    row, col = (None if cells.lower_text(cell.get(side)) == "" else cell[side] for side in ("row", "col"))
     reason = "" if cells.is_empty(cell.get("reason")) else as_text(cell["reason"]).strip()
     id = cells.parse_id(cell.get("id"), where)
     return Line(id, row, col, known, failed, reason, where, reading, counts)

@@ -98,6 +98,10 @@ class ProblemDocument(BaseModel):
     code: str | None = None
     line: int | None = Field(None, description="Of what was told, the line that was refused, from 1.")
     said: str | None = Field(None, description="What is wrong with the value, without its place.")
+    reason: str | None = Field(
+        None,
+        description="Of values: what is wrong and where, without advice, for clients that give their own.",
+    )
 
 
 # What the description of every route says of its refusals: the titles of each status.
@@ -146,7 +150,7 @@ def _from_package(error: MaxentryError) -> HttpProblem:
             return HttpProblem(kind, LASTING[error.code], error="StorageError", code=error.code)
         detail = "the server could not read or write its campaigns; whether anything changed is not known: try again."
         return HttpProblem(kind, detail, {"Retry-After": "5"}, error="StorageError")
-    about = {key: error.fields[key] for key in ("line", "said") if key in error.fields}
+    about = {key: error.fields[key] for key in ("line", "said", "reason") if key in error.fields}
     return HttpProblem(kind, _describe(error), error=name, code=error.code, **about)
 
 
@@ -164,7 +168,13 @@ def _describe(error: MaxentryError) -> str:
         "removed_value": f"Correct the measurement to restore its value, {add}",
         "several_measurements": f"Give its number, one of {', '.join(map(str, fields.get('numbers', ())))}.",
     }
+    needs = {  # the advice in their messages is for the shell, too
+        "needs_grades": "Leave it out if it was not measured. Grades need kind='grades' and their order in levels.",
+        "needs_yes_no": "Values that are yes or no need kind='yes/no'.",
+    }
     message, hint = error.message, hints.get(error.code, error.hint)
+    if error.code in needs:
+        message, hint = refusal(fields["reason"]), needs[error.code]
     cut = message if len(message) <= LONGEST_DETAIL else f"{message[:LONGEST_DETAIL]} …"
     return f"{cut} {hint}".rstrip()
 

@@ -267,6 +267,10 @@ class PredictedEntry(ResponseBody):
     high: Number
     new_low: Number
     new_high: Number
+    most_likely: str | None = Field(None, description="Of grades: the name of the most likely one.")
+    probabilities: dict[str, Number] | None = Field(
+        None, description="Of grades: the probability that a measurement shows each, by name, in their order."
+    )
 
 
 class LookupResponse(ResponseBody):

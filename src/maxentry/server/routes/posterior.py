@@ -17,9 +17,11 @@ from maxentry.campaign import policy, views
 from maxentry.campaign.outlook import can_stop, compute_outlook, expect_goal, has_few
 from maxentry.campaign.policy import Plates
 from maxentry.campaign.state import State
+from maxentry.campaign.views import Columns
 from maxentry.errors import DataError, ParameterError, SizeError
 from maxentry.labels import Axis
 from maxentry.posterior.diagnostics import NOTHING_TO_DO, advice_at
+from maxentry.posterior.posterior import Posterior
 from maxentry.progress import Watch
 from maxentry.server import requests, schemas
 from maxentry.server.requests import parse_label
@@ -39,7 +41,7 @@ from maxentry.server.service import OpenCampaign, VersionedPosterior
 from maxentry.summary import maps
 from maxentry.summary.maps import BinnedMap, MapName, PosteriorMap, StateMap, Window
 from maxentry.summary.reasons import reasons as find_reasons
-from maxentry.tables import round_numbers
+from maxentry.tables import cell_text, round_numbers
 
 router = APIRouter(tags=["what is believed, and what is next"])
 Position = Annotated[int, Query(ge=0, le=requests.LARGEST, description="Counted from 0.")]
@@ -171,7 +173,10 @@ async def lookup(
     wait: Wait = 5.0,
     stale: Stale = False,
 ) -> dict[str, Any]:
-    """Mean, sd and intervals of entries by label. (This only reads: a token for reading is enough.)"""
+    """Mean, sd and intervals of entries by label; of grades the probability of each too.
+
+    This only reads: a token for reading is enough.
+    """
     m, n = len(body.rows), len(body.cols)
     if m != n and 1 not in (m, n):
         raise DataError(f"expected as many rows as columns, or one of either, got {m} and {n}.")
@@ -190,12 +195,24 @@ async def lookup(
 def _predict(
     fit: VersionedPosterior, state: State, i: list[int], j: list[int], level: float
 ) -> list[dict[str, Any]]:
-    """Mean, sd and intervals of the entries at these positions."""
+    """Mean, sd and intervals of the entries at these positions; of grades also their probabilities."""
     rows, cols = [state.row_labels[k] for k in i], [state.col_labels[k] for k in j]
     prediction = fit.posterior.predict(rows, cols, level)
     names = ("mean", "sd", "low", "high", "new_low", "new_high")
     numbers = {name: getattr(prediction, name).ravel().tolist() for name in names}
-    return to_records({"row": rows, "col": cols} | numbers)
+    return to_records({"row": rows, "col": cols} | numbers | _grade(fit.posterior, rows, cols))
+
+
+def _grade(posterior: Posterior, rows: list[Any], cols: list[Any]) -> Columns:
+    """The most likely grade of entries and the probability of each grade, by name; nothing for other kinds of data."""
+    if posterior.likelihood.kind != "grades":
+        return {}
+    names, data = [cell_text(grade) for grade in posterior.likelihood.names], posterior.observations
+    p = posterior.answers.probabilities(posterior.belief, data.row_index(rows), data.col_index(cols))
+    return {
+        "most_likely": [names[k] for k in p.argmax(0)],
+        "probabilities": [dict(zip(names, each, strict=True)) for each in p.T.tolist()],
+    }
 
 
 @router.get("/campaigns/{campaign}/map", response_model=schemas.MapResponse, responses=ACCEPTED)

@@ -5,11 +5,11 @@ import { dialog, field, h } from "./dom.js";
 const BASE = "/api/v1";
 const TOKEN = "maxentry-token";
 
-/** A refusal of the server: its status, its kind, and its sentence as the message; of values also their line, and what is wrong. */
+/** A refusal of the server: its status, its kind, its code, and its sentence as the message; of values also their line, what is wrong, and that with its place but without advice. */
 export class Problem extends Error {
-  constructor(status, kind, detail, { line = null, said = null } = {}) {
+  constructor(status, kind, detail, { code = null, line = null, said = null, reason = null } = {}) {
     super(detail);
-    Object.assign(this, { status, kind, line, said });
+    Object.assign(this, { status, kind, code, line, said, reason });
   }
 }
 

@@ -170,7 +170,7 @@ export class Batch {
   /** Say why a value was refused beside its box; the server says which of the lines that were sent it is. */
   refuse(error, filled) {
     const line = filled[error.line - 1];
-    if (line) line.refuse(error.said ? `${error.said} ${this.kind.hint}.` : error.message);
+    if (line) line.refuse(error.said ? this.kind.refusal(error.said) : error.message);
     else this.say(this.refusal, error);
   }
 

@@ -5,7 +5,7 @@ import { author } from "./author.js";
 import { listenForFiles } from "./batch.js";
 import { cancel, choose, dialog, field, fileBox, h, put, toast } from "./dom.js";
 import { GoalFields } from "./goal.js";
-import { endsOf, labelsIn, numberIn, weightsIn } from "./settings.js";
+import { endsOf, labelsIn, NOISE, numberIn, weightsIn } from "./settings.js";
 import { readFile, Sheet } from "./sheet.js";
 
 /** Grades with commas between them; numbers where all are numbers. */
@@ -32,6 +32,7 @@ export class CreateForm {
       unit: text({ maxLength: 200 }),
       budget: figure({ min: 0 }),
       target_sd: figure({ min: 0 }),
+      noise_sd: figure({ min: 0 }),
       low: figure(),
       high: figure(),
       n_initial: figure({ min: 1, step: 1 }),
@@ -54,6 +55,7 @@ export class CreateForm {
     this.grades = field("Grades in their order", inputs.levels, "The lowest first, with commas between them: names, or numbers that rise.");
     this.ends = h("div", { class: "two" }, field("Lower end of the scale", inputs.lower, "A value there means at or below: a detection limit, 0%."),
       field("Upper end of the scale", inputs.upper, "A value there means at or above: a time-out, 100%."));
+    this.noise = field("Known noise", inputs.noise_sd, NOISE);
     inputs.kind.addEventListener("change", () => this.turn());
     this.turn();
     this.problem = h("p", { class: "problem", role: "alert", hidden: true });
@@ -65,7 +67,8 @@ export class CreateForm {
       h("details", {}, h("summary", {}, "More"),
         h("div", { class: "two" }, field("How entries are chosen", inputs.acquisition, "With the goal of filling the table."), field("Rank", inputs.rank, "auto, or a whole number."),
           field("Scale of the model", inputs.transform, "For values that vary by factors, or that are shares."), field("Seed", inputs.seed, "The same seed gives the same entries."),
-          field("Unit of the values", inputs.unit, "Like “% yield”."), field("Budget", inputs.budget, "Entries, or their costs."), field("Target: expected error", inputs.target_sd, "Ends the campaign when it is reached."),
+          field("Unit of the values", inputs.unit, "Like “% yield”."), field("Budget", inputs.budget, "Entries, or their costs."), field("Target: expected error", inputs.target_sd, "Ends the campaign when it is reached."), this.goal.stop,
+          this.noise,
           field("Fits run on", inputs.engine, "A GPU pays for large tables, and needs JAX on the server."),
           field("Initial entries", inputs.n_initial, "Of the balanced design; the longer side by default."),
           field("Least value", inputs.low, "Below it values are refused."), field("Greatest value", inputs.high, "Above it values are refused.")),
@@ -83,7 +86,7 @@ export class CreateForm {
     this.inputs.levels.required = kind === "grades";
     const levels = this.sheet?.hint?.levels;
     if (kind === "grades" && levels && !this.inputs.levels.value) this.inputs.levels.value = levels.join(", ");
-    this.ends.hidden = kind !== "numbers";
+    this.ends.hidden = this.noise.hidden = kind !== "numbers";
   }
 
   refuse(error) {
@@ -120,8 +123,17 @@ export class CreateForm {
       toast(made.measurements ? `${made.name} has begun with ${made.measurements} values.` : `${made.name} has begun.`);
       location.hash = `#/c/${encodeURIComponent(made.id)}`;
     } catch (error) {
-      this.refuse(error);
+      this.refuse(this.advise(error));
     }
+  }
+
+  /** A refusal of values that are of another kind than the form says: with the control that sets the kind as the advice. */
+  advise(error) {
+    const kind = { needs_grades: "grades", needs_yes_no: "yes/no" }[error.code];
+    if (!kind || !error.reason) return error;
+    const choice = [...this.inputs.kind.options].find((option) => option.value === kind).text;
+    const [are, order] = kind === "grades" ? ["grades", " and give their order"] : ["yes or no", ""];
+    return new Error(`${error.reason} If the values are ${are}, choose “Values are: ${choice}”${order}. If not, leave these cells of the file empty.`);
   }
 
   body() {
@@ -144,6 +156,9 @@ export class CreateForm {
     const kind = inputs.kind.value;
     if (kind !== "numbers") given.kind = kind;
     if (kind === "grades") given.levels = gradesIn(inputs.levels.value);
+    if (kind === "numbers" && numberIn(inputs.noise_sd) !== null) given.noise_sd = numberIn(inputs.noise_sd);
+    const { enough } = this.goal;
+    if (enough !== null) given.enough = enough;
     const limits = kind === "numbers" ? endsOf(inputs.lower, inputs.upper) : null;
     if (limits) given.limits = limits;
     return given;

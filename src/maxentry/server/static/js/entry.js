@@ -135,7 +135,7 @@ export class Panel {
   fill(found) {
     const known = found.believed;
     const facts = known
-      ? [[this.kind.guessName, this.kind.guess(known.mean, known.sd)], ["90% interval", this.kind.interval(known.low, known.high)],
+      ? [[this.kind.guessName, this.kind.guess(known.mean, known.sd)], ...this.kind.grades(known), ["90% interval", this.kind.interval(known.low, known.high)],
          ["a new measurement", this.kind.reading(known.new_low, known.new_high)], ["cost", number(found.cost)]]
       : [["believed", "nothing yet"], ["cost", number(found.cost)]];
     const { value } = this;

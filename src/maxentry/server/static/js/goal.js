@@ -1,6 +1,7 @@
 // The goal of a campaign as fields of a form, and as the text that the server takes.
 
 import { field, h } from "./dom.js";
+import { number, percent } from "./format.js";
 
 const KINDS = [
   ["fill", "fill the table: a small error everywhere"],
@@ -24,10 +25,44 @@ export function parseGoal(text) {
   return { kind: line ? `best per ${line}` : "best", small, k: k ?? "", threshold: "" };
 }
 
-/** The fields of a goal; `text` is the goal as the server takes it, `weights` the box of the weights of a ranking. */
+/** What is at stake for a goal, which `enough` limits: what it is called, and whether it is a share of 1. Null for fill. */
+function stake(kind) {
+  if (kind === "fill") return null;
+  if (kind.startsWith("rank")) return { called: "expected share of pairs in the wrong order", share: true };
+  if (kind === "threshold") return { called: "expected share of entries on the wrong side", share: true };
+  return { called: "expected regret", share: false };
+}
+
+/** The limit that ends a campaign for its goal, in words; null without one. */
+export function limitOf({ goal, enough }) {
+  const at = stake(parseGoal(goal).kind);
+  if (at === null || enough === null) return null;
+  return `Ends when the ${at.called} is at most ${at.share ? percent(enough) : number(enough)}.`;
+}
+
+/** A share as people write it, "5%" or "0.05", as a number; null where nothing is written. */
+export function shareIn(text) {
+  const written = text.trim().replace(",", ".");
+  if (!written) return null;
+  const [, figure, sign] = written.match(/^(\d*\.?\d+)\s*(%?)$/) ?? [];
+  const share = sign ? Number(`${figure}e-2`) : Number(figure);
+  if (!(share > 0 && (sign ? share <= 1 : share < 1))) throw new Error(`“${text.trim()}” is not a share: write it in per cent with the sign, like 5%, or as a number below 1, like 0.05.`);
+  return share;
+}
+
+/** The fields of a goal; `text` is the goal as the server takes it, `weights` the box of the weights of a ranking, `stop` the field of `enough`. */
 export class GoalFields {
-  constructor(goal = "fill", weights = "") {
+  constructor(goal = "fill", weights = "", enough = null) {
     const now = parseGoal(goal);
+    this.begun = { kind: now.kind, enough };
+    const limit = enough === null ? null : stake(now.kind);
+    this.regret = h("input", { type: "number", step: "any", min: 0, value: limit && !limit.share ? String(enough) : "" });
+    this.share = h("input", { type: "text", autocomplete: "off", value: limit?.share ? `${Number((100 * enough).toPrecision(12))}%` : "" });
+    this.stops = {
+      regret: field("Target: expected regret (in the units of the values)", this.regret, "How far what is recommended may fall short of the best. Ends the campaign when it is reached. Empty: none."),
+      share: field("", this.share, "In per cent with the sign, or as a number below 1. Ends the campaign when it is reached. Empty: none."),
+    };
+    this.stop = h("div", {}, Object.values(this.stops));
     this.kind = h("select", { onchange: () => this.turn() }, KINDS.map(([value, said]) => h("option", { value, selected: value === now.kind }, said)));
     this.small = h("select", {}, h("option", { value: "" }, "large values are good"), h("option", { value: "smallest", selected: now.small }, "small values are good"));
     this.k = h("input", { type: "number", min: 1, step: 1, value: now.k });
@@ -52,6 +87,19 @@ export class GoalFields {
     this.more.threshold.hidden = value !== "threshold";
     this.threshold.required = value === "threshold";
     this.counted.hidden = this.averaged === null;
+    const at = stake(value);
+    this.stop.hidden = at === null;
+    this.stops.regret.hidden = at?.share !== false;
+    this.stops.share.hidden = at?.share !== true;
+    if (at?.share) this.stops.share.querySelector("label").textContent = `Target: ${at.called} (5% or 0.05)`;
+  }
+
+  /** What may be at stake when the campaign ends, as the server takes it; null without a limit. */
+  get enough() {
+    const at = stake(this.kind.value);
+    if (at === null) return this.begun.kind === "fill" ? this.begun.enough : null;
+    if (at.share) return shareIn(this.share.value);
+    return this.regret.value.trim() === "" ? null : Number(this.regret.value);
   }
 
   /** What a ranking averages over: "column", "row"; null for other goals. */

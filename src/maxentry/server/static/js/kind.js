@@ -40,6 +40,13 @@ export class Kind {
     return this.named ? `${this.levels[whole(mean) - 1]} (${believed(mean, sd)})` : believed(mean, sd);
   }
 
+  /** The most likely grade of an entry and the probability of each, as pairs of a name and a text; none for other kinds. */
+  grades({ most_likely: most, probabilities }) {
+    if (!this.levels || !probabilities) return [];
+    const each = this.named ? this.words.map((name) => [name, probabilities[name]]) : Object.entries(probabilities).sort(([a], [b]) => a - b);
+    return [["most likely grade", most], ["probabilities", each.map(([name, p]) => `${name} ${percent(p)}`).join(", ")]];
+  }
+
   /** An interval of the best guess. */
   interval(low, high) {
     const show = this.yesNo ? percent : (x) => number(x);
@@ -95,6 +102,12 @@ export class Kind {
   /** What may be entered. */
   get hint() {
     return this.words.length ? `${this.words.slice(0, -1).join(", ")} or ${this.words.at(-1)}` : NUMBERS;
+  }
+
+  /** Why a value was refused, as a sentence; of numbers with what may be entered, which that of words says already. */
+  refusal(said) {
+    const sentence = said[0].toUpperCase() + said.slice(1);
+    return this.words.length ? sentence : `${sentence} ${this.hint}.`;
   }
 
   /** A box for a value; where there are words to choose from, it offers them. */

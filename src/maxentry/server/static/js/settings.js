@@ -1,4 +1,4 @@
-// The settings of a campaign that may change: goal, unit, budget, target, limits, costs; and more rows and columns.
+// The settings of a campaign that may change: goal, unit, budget, targets, known noise, limits, costs; and more rows and columns.
 
 import * as api from "./api.js";
 import { author } from "./author.js";
@@ -8,6 +8,9 @@ import { GoalFields } from "./goal.js";
 
 const shown = (x) => (x === null || x === undefined ? "" : String(x));
 const figure = (value, more = {}) => h("input", { type: "number", step: "any", value: shown(value), ...more });
+
+/** What the box for the known noise says below it. */
+export const NOISE = "Standard deviation of a measurement around its entry, on the scale of the model. Empty: estimated.";
 
 /** The number in a box, or null where it is empty. */
 export const numberIn = (input) => (input.value.trim() === "" ? null : Number(input.value));
@@ -79,7 +82,7 @@ export async function changeSettings(path, changed) {
   const [now, labels] = await Promise.all([api.get(`${path}/settings`), api.get(`${path}/labels`)]);
   const lines = now.goal.startsWith("rank columns") ? labels.rows : labels.cols;
   const unlike = (now.weights ?? []).flatMap((weight, k) => (weight === 1 ? [] : [`${label(lines[k])}, ${weight}`]));
-  const goal = new GoalFields(now.goal, unlike.join("\n"));
+  const goal = new GoalFields(now.goal, unlike.join("\n"), now.enough);
   const name = h("input", { type: "text", required: true, maxLength: 200, value: now.name });
   const unit = h("input", { type: "text", maxLength: 200, value: shown(now.unit) });
   const noun = (name) => h("input", { type: "text", maxLength: 200, value: shown(name) });
@@ -92,10 +95,11 @@ export async function changeSettings(path, changed) {
   const free = h("input", { type: "checkbox" });
   const engine = choose("engine", now.engine);
   const numbers = now.kind === "numbers";
+  const known = numbers && now.noise === "gaussian" ? figure(now.noise_sd, { min: 0 }) : null;
   const send = async () => {
     const parts = { row: costsIn(costs.row.value, labels.rows, "row"), col: costsIn(costs.col.value, labels.cols, "column") };
     const given = Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== null));
-    const wanted = { goal: goal.text, weights: weightsIn(goal, labels), unit: unit.value.trim() || null, row_name: rows.value.trim() || null, col_name: cols.value.trim() || null, budget: numberIn(budget), target_sd: numberIn(target), range: endsOf(least, greatest), engine: engine.value, ...(numbers ? { limits: endsOf(low, high) } : {}) };
+    const wanted = { goal: goal.text, weights: weightsIn(goal, labels), unit: unit.value.trim() || null, row_name: rows.value.trim() || null, col_name: cols.value.trim() || null, budget: numberIn(budget), target_sd: numberIn(target), enough: goal.enough, ...(known ? { noise_sd: numberIn(known) } : {}), range: endsOf(least, greatest), engine: engine.value, ...(numbers ? { limits: endsOf(low, high) } : {}) };
     const same = (name) => JSON.stringify(wanted[name]) === JSON.stringify(now[name] ?? null);
     const body = Object.fromEntries(Object.keys(wanted).filter((name) => !same(name)).map((name) => [name, wanted[name]]));
     if (free.checked) body.costs = null;
@@ -112,7 +116,8 @@ export async function changeSettings(path, changed) {
     field("Name", name),
     goal.element,
     h("div", { class: "two" }, field("Unit of the values", unit, "For maps and the report, like “% yield”."), field("Budget", budget, "Entries, or their costs. Empty: no limit."),
-      field("Target: expected error", target, "Ends the campaign when it is reached. Empty: none.")),
+      field("Target: expected error", target, "Ends the campaign when it is reached. Empty: none."), goal.stop,
+      known ? field("Known noise", known, NOISE) : null),
     h("div", { class: "two" }, field("A row is called", rows, "Like “ligand”, in answers and files."), field("A column is called", cols, "Like “substrate”.")),
     h("div", { class: "two" }, field("Least value", least, "Below it values are refused. Empty: none."), field("Greatest value", greatest, "Above it values are refused. Empty: none.")),
     numbers ? h("div", { class: "two" }, field("Lower end of the scale", low, "A value there means at or below. Empty: none."), field("Upper end of the scale", high, "A value there means at or above. Empty: none.")) : null,

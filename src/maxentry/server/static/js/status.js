@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { h, put, toast } from "./dom.js";
 import { ago, count, moment, number, percent } from "./format.js";
+import { limitOf } from "./goal.js";
 
 // What the expected error is of: in short, and in full
 const ERROR = {
@@ -63,12 +64,16 @@ export class Budget {
   update(status) {
     const { spent, budget, target_sd: target } = status;
     const left = budget === null ? null : Math.max(0, budget - spent);
+    const limit = limitOf(status);
+    const error = target === null ? "No target for the expected error." : `Ends when the expected error is ${number(target)}.`;
+    const goal = limit ?? (status.goal === "fill" ? null : "No target for the goal.");
     put(
       this.body,
       budget === null ? h("p", {}, `${number(spent)} spent; no limit is set.`)
         : [h("p", { class: "spent" }, h("strong", {}, number(spent)), " spent, ", h("strong", {}, number(left)), ` left of ${number(budget)}`),
            h("progress", { max: Math.max(budget, 1e-12), value: Math.min(spent, budget), "aria-label": "spent of the budget" })],
-      h("p", { class: "note" }, target === null ? "No target for the expected error." : `Ends when the expected error is ${number(target)}.`),
+      goal === null ? null : h("p", { class: "note" }, goal),
+      limit !== null && target === null ? null : h("p", { class: "note" }, error),
       h("p", { class: "note" }, "Pending entries count as spent."),
       status.limits ? h("p", { class: "note" }, `Values: ${scale(status.limits)}; a value at an end means at or beyond it.`) : null,
     );
