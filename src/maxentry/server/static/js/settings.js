@@ -102,6 +102,7 @@ export async function changeSettings(path, changed) {
     const wanted = { goal: goal.text, weights: weightsIn(goal, labels), unit: unit.value.trim() || null, row_name: rows.value.trim() || null, col_name: cols.value.trim() || null, budget: numberIn(budget), target_sd: numberIn(target), enough: goal.enough, ...(known ? { noise_sd: numberIn(known) } : {}), range: endsOf(least, greatest), engine: engine.value, ...(numbers ? { limits: endsOf(low, high) } : {}) };
     const same = (name) => JSON.stringify(wanted[name]) === JSON.stringify(now[name] ?? null);
     const body = Object.fromEntries(Object.keys(wanted).filter((name) => !same(name)).map((name) => [name, wanted[name]]));
+    if ("goal" in body) body.enough = wanted.enough; // it belongs to the goal
     if (free.checked) body.costs = null;
     else if (Object.keys(given).length) body.costs = given;
     const renamed = name.value.trim() !== now.name;
