@@ -198,11 +198,13 @@ def test_look_ups_are_those_of_the_posterior(client: httpx.Client) -> None:
     assert {line[name] for line in found["items"] for name in ("most_likely", "probabilities")} == {None}
 
 
-@pytest.mark.parametrize("levels", [["poor", "fair", "good"], [0.5, 1, 1.5]])
+@pytest.mark.parametrize(
+    ("levels", "noise"), [(["poor", "fair", "good"], "gaussian"), ([0.5, 1, 1.5], "columns")]
+)
 def test_grades_have_the_probabilities_of_the_posterior_and_of_the_shell(
-    client: httpx.Client, levels: list[Any]
+    client: httpx.Client, levels: list[Any], noise: str
 ) -> None:
-    path = begin(client, rank=1, kind="grades", levels=levels)
+    path = begin(client, rank=1, kind="grades", levels=levels, noise=noise)
     entries = [(i, j) for i in range(4) for j in range(5)][::2]
     lines = [{"row": i, "col": j, "value": levels[(i + j) % 3]} for i, j in entries]
     assert client.post(f"{path}/tell", json={"lines": lines}).status_code == 200

@@ -428,7 +428,7 @@ def make_entry_table(
     columns["observed"] = [times[at] for at in zip(i.tolist(), j.tolist(), strict=True)]
     if grades := posterior.likelihood.names:
         columns["most_likely"] = posterior.most_likely(rows, cols).tolist()
-        p = posterior.likelihood.probabilities(posterior.belief.at(i, j), posterior.answers.law)
+        p = posterior.answers.probabilities(posterior.belief, i, j)
         columns |= {f"p_{cell_text(grade)}": x.tolist() for grade, x in zip(grades, p, strict=True)}
     return Table.from_columns(columns)
 
