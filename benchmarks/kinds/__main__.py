@@ -30,10 +30,10 @@ if __name__ == "__main__":
         scores.forget(named if again else [])
         for name in named:
             (HERE / "results" / f"{name}.now.json").unlink(missing_ok=True)
-    # To be dropped once they are computed anew.
-    older = (
-        "All lines but `limits` and two seeds of `grades_1m` are of the prior of row and column effects of before, "
-        "IG(1/2, 0.0001) ([averages](averages.md)): with few values a row figures differ today."
+    compared = (
+        "Beside today's Gaussian fit stands that of commit b121af5, with which limits and grades were asked for "
+        "(`python -m benchmarks.kinds.before`). One of the three seeds of `grades_1m` is of the prior of row and column "
+        "effects of before, IG(1/2, 0.0001) ([averages](averages.md))."
     )
-    head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.kinds`. {older}"
+    head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.kinds`. {compared}"
     main(__doc__, head, HERE.parent / "kinds.md", HERE / "results", CHECKS)

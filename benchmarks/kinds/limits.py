@@ -43,7 +43,7 @@ def limits(quick: bool) -> list[Line]:
             if all(before):
                 crps_before = np.mean([scores[0] for scores in before if scores])
                 text += f"; CRPS {ours[0] / crps_before:.3f} of that of b121af5 ({crps_before:.4f})"
-            asked = f"CRPS <= {1 - least / 100:.2f}" if least else "CRPS <= 1.01"
+            asked = f"CRPS <= {1 - least / 100:.2f} of b121af5" if least else "CRPS <= 1.01"
             lines.append(
                 Line(f"{name}, {fraction:.0%}, {len(found)} seed{'s' * (len(found) > 1)}", text, asked)
             )
