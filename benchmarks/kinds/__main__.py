@@ -14,13 +14,13 @@ import sys
 from pathlib import Path
 
 from benchmarks.checks import main
-from benchmarks.kinds import choosing, grades, limits, noise, promises, scores, yes_no
+from benchmarks.kinds import campaigns, choosing, grades, limits, noise, promises, scores, yes_no
 
 HERE = Path(__file__).parent
 CHECKS = {
     "limits": limits.limits, "grades": grades.grades, "grades_1m": grades.grades_1m, "yes_no": yes_no.yes_no,
     "known_noise": noise.known_noise, "promises": promises.promises, "bald": choosing.bald,
-    "campaigns": choosing.campaigns,
+    "campaigns": campaigns.campaigns,
 }  # fmt: skip
 
 if __name__ == "__main__":
@@ -32,8 +32,8 @@ if __name__ == "__main__":
             (HERE / "results" / f"{name}.now.json").unlink(missing_ok=True)
     compared = (
         "Beside today's Gaussian fit stands that of commit b121af5, with which limits and grades were asked for "
-        "(`python -m benchmarks.kinds.before`). One of the three seeds of `grades_1m` is of the prior of row and column "
-        "effects of before, IG(1/2, 0.0001) ([averages](averages.md))."
+        "(`python -m benchmarks.kinds.before`). One of the three seeds of `grades_1m` is of the prior of row and "
+        "column effects of before, IG(1/2, 0.0001) ([averages](averages.md))."
     )
     head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.kinds`. {compared}"
     main(__doc__, head, HERE.parent / "kinds.md", HERE / "results", CHECKS)

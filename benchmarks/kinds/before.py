@@ -3,20 +3,23 @@
     git worktree add --detach ../b121af5 b121af5
     PYTHONPATH=../b121af5/src:. python -m benchmarks.kinds.before
 
-Written for the names of that commit. The same tables, splits, ranks and scores as in `limits` and `grades`; their pages
-take what is found here.
+Written for the names of that commit. The same tables, splits, ranks and scores as in `limits`, `grades` and
+`campaigns`; their lines take what is found here.
 """
 
 from functools import partial
 
 import numpy as np
 from benchmarks import matrices
+from benchmarks.kinds.campaigns import run_limits
 from benchmarks.kinds.grades import RANK, score_grades, splits
 from benchmarks.kinds.grades import SEEDS as GRADES_SEEDS
 from benchmarks.kinds.limits import FRACTIONS, SEEDS, TABLES, score_limits, split
 from benchmarks.kinds.scores import remember, round_probabilities
 
 import maxentry
+
+CAMPAIGNS = 4  # of each table
 
 
 def score_table(name: str, fraction: float, seed: int) -> list[float]:
@@ -36,7 +39,15 @@ def score_ratings(name: str, seed: int) -> list[float]:
     return score_grades(probabilities, values[test].astype(int), p.belief.mean_at(*at))
 
 
+def score_campaigns(name: str, seed: int) -> list[float]:
+    """CRPS of what was not asked for, by default and of uniform entries."""
+    return [round(run_limits(name, TABLES[name][:2], way, seed, False), 6) for way in (None, "uniform")]
+
+
 if __name__ == "__main__":
+    for name in TABLES:
+        for seed in range(CAMPAIGNS):
+            remember("campaigns before", f"{name}, seed {seed}", partial(score_campaigns, name, seed))
     for fraction in FRACTIONS:
         for name in TABLES:
             for seed in range(SEEDS):
