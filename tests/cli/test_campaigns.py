@@ -367,6 +367,16 @@ def test_limits_and_plates() -> None:
     assert len(plate) >= 5
 
 
+@pytest.mark.parametrize(("label", "side"), [("r", "row"), ("c", "col")])
+def test_costs_of_one_side_may_be_under_any_name(label: str, side: str) -> None:
+    Path("costs.csv").write_text(f"model,cost\n{label}1,2\n{label}2,5\n{label}3,7\n")
+    good("new", "lab", "--shape", "3x3", "--costs", "costs.csv", "--acquisition", "balanced")
+    costs = {entry[side]: entry["cost"] for entry in answer("ask", 9)["entries"]}
+    assert costs == {f"{label}1": 2, f"{label}2": 5, f"{label}3": 7}
+    Path("costs.csv").write_text("model,cost\nr1,2\nother,5\n")
+    refused("new", "other", "--shape", "3x3", "--costs", "costs.csv")
+
+
 def test_what_is_left_of_a_budget_is_said_where_it_does_not_pay_for_the_next_entry() -> None:
     Path("costs.csv").write_text("row,cost\nr1,2\nr2,5\nr3,5\n")
     good("new", "dear", "--shape", "3x3", "--costs", "costs.csv", "--budget", "14", "--seed", "1")

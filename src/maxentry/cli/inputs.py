@@ -75,6 +75,7 @@ def read_costs(
     parts: dict[str, NDArray[np.float64]] = {}
     for path in paths:
         table, axes = read_table(path), _axes(rows, cols)
+        table = _name_side(table, axes)
         sides = [side for side in axes if table.role(side) is not None]
         part = "entry"
         if table.column("cost") is not None and len(sides) == 1:
@@ -87,6 +88,20 @@ def read_costs(
         if not lenient:
             _check_complete(part, parts[part], axes)
     return parts
+
+
+def _name_side(table: Table, axes: dict[str, Axis]) -> Table:
+    """Name the labels of a list of costs row or col, where they have another name and only one of these fits."""
+    cost = table.place("cost")
+    if cost is None or len(table.names) != 2 or any(table.role(side) is not None for side in axes):
+        return table
+    labels = table.columns[1 - cost]
+    fits = [side for side, axis in axes.items() if all(_has_label(axis, label) for label in labels)]
+    return (
+        replace(table, names=["cost" if k == cost else fits[0] for k in range(2)])
+        if len(fits) == 1
+        else table
+    )
 
 
 def read_entries(
