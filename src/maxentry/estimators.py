@@ -36,9 +36,9 @@ from maxentry.posterior.complete import complete
 from maxentry.posterior.new_rows import Fitted, NewRows
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.schedule import Effort, Kind, Sampling
-from maxentry.tables.layout import is_word, name_long
+from maxentry.tables.layout import name_long
 from maxentry.transform import Scaling
-from maxentry.wording import show
+from maxentry.wording import is_word, show
 
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin

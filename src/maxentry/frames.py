@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from maxentry.errors import (
     SizeError,
     is_choice,
 )
-from maxentry.wording import ASIDE, REMARKS, printable, shorten, show
+from maxentry.wording import ASIDE, is_word, printable, shorten, show
 
 # Cells and labels, as they come from frames, arrays and lists
 
@@ -113,19 +114,22 @@ OWN_BY_ID = {*PREDICTED, "told_at", "asked_at"}  # one of them beside an id: max
 
 
 def find_beside(
-    names: Sequence[Hashable], taken: Mapping[str, int | None], se: Hashable | None = None
+    names: Sequence[Hashable],
+    taken: Mapping[str, int | None],
+    se: Hashable | None,
+    cells: Callable[[int], Any],
 ) -> dict[str, int]:
     """Find the columns of a long table that say more of a value than the value: positions by role (see `BESIDE`).
 
-    taken: columns with another role; se: the name of the column of standard errors, where it is not a usual one.
-    Beside values, or a column that may hold them, lower and upper are likely ends of a confidence interval, and have no
-    role.
+    taken: columns with another role; se: the name of that of standard errors, where it is not a usual one; cells: of a
+    column. Beside values, or other numbers, lower and upper are likely a confidence interval, and have no role.
     """
     used = {*taken.values()}
     free = {_plain_name(name): j for j, name in reversed([*enumerate(names)]) if j not in used}
-    roles = {*OWN, *UNNAMED, *COUNTS, "failed", _plain_name(se)}
-    unknown = [x for x in free if not (x in roles or ASIDE.fullmatch(str(x)) or REMARKS.fullmatch(str(x)))]
-    if unknown or taken.get("value") is not None:
+    roles = {*OWN, *UNNAMED, *COUNTS, "failed", "expires_at", _plain_name(se)}
+    unknown = [j for x, j in free.items() if not (x in roles or ASIDE.fullmatch(str(x)))]
+    ends = {"lower", "upper"} & free.keys()
+    if ends and (taken.get("value") is not None or any(hold_numbers(cells(j)) for j in unknown)):
         free = {name: j for name, j in free.items() if name not in ("lower", "upper")}
     found = {}
     for role, choices in BESIDE.items():
@@ -144,6 +148,12 @@ def find_beside(
     return found
 
 
+def hold_numbers(cells: Iterable[Any]) -> bool:
+    """Whether more of the cells are numbers than words; not where all are missing."""
+    known = [x for x in cells if not is_missing(x)]
+    return 2 * sum(map(is_word, known)) < len(known)
+
+
 def find_unused(names: Sequence[Hashable], taken: Iterable[int | None]) -> list[Hashable]:
     """Find columns of a long table that have no role, except those that maxentry itself writes beside an id."""
     plain, used = [_plain_name(name) for name in names], {*taken}
@@ -151,17 +161,6 @@ def find_unused(names: Sequence[Hashable], taken: Iterable[int | None]) -> list[
     return [
         names[j] for j, name in enumerate(plain) if j not in used and name not in ours and name not in UNNAMED
     ]
-
-
-def name_unused(names: Sequence[Hashable], source: str = "", used: str = "row, col, value") -> str:
-    """Return the warning for columns that are not used; used: what row, column and value are called."""
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    listed = ", ".join(show(name, 40) for name in names[:5]) + more
-    are = "column is" if len(names) == 1 else "columns are"
-    also = (
-        "columns low, high and se are, if there are any (se= or --se names standard errors of another name)"
-    )
-    return f"{source or 'the long table'}: {len(names)} {are} not used: {listed}. Used are {used}; {also}."
 
 
 def _plain_name(name: Hashable) -> Hashable:
@@ -284,10 +283,11 @@ def read_long(
 
 def _read_long(table: FrameTable, given: Mapping[str, Hashable | None], se: Hashable | None) -> Long:
     at = {role: _find(table, role, name) for role, name in given.items()}
-    beside = find_beside(table.names, at, se)
+    read = partial(find_beside, table.names, se=se, cells=lambda j: to_cells(table.column(j)))
+    beside = read(at)
     left = [j for j in range(len(table.names)) if j not in (*at.values(), *beside.values())]
     for role in (role for role, place in at.items() if place is None):
-        if role == "value" and beside.keys() & {"low", "high", *COUNTS}:
+        if role == "value" and (beside := read(at)).keys() & {"low", "high", *COUNTS}:
             continue
         if len(table.names) != 3 or not left:
             wanted = " or ".join(map(repr, LONG_NAMES[role]))

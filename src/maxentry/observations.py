@@ -41,6 +41,7 @@ from maxentry.labels import (
 )
 from maxentry.readings import check_ends, check_errors, count_limits, read_lines
 from maxentry.tables.layout import find_numbered, name_long
+from maxentry.wording import name_unused
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -355,7 +356,7 @@ class Observations:
                 raise DataError(frames.COUNTED)
             beside, unused = {k: x for k, x in beside.items() if k not in counts}, [*unused, *counts]
         if unused:
-            warn(frames.name_unused(unused, "", long.used), stacklevel=4)
+            warn(name_unused(unused, "", long.used), stacklevel=4)
         lines, values, low, high, se = read_lines(long.values, beside, long.rows, long.cols, words)
         if lines is not None:
             row_codes, col_codes = row_codes[lines], col_codes[lines]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Hashable, Sequence
 
 # Words for yes and no that a table can be known by: signs and digits may mean other things
 YES_WORDS = ("yes", "y", "true", "t", "pass", "correct", "right")
@@ -16,7 +17,7 @@ ASIDE = re.compile(
     rf"(?i){_TIME}|se|sem|sd|low|lower|high|upper|well|plat(e|te)|batch|run|seed|replicate|n|(.*[ _.-])?id"
 )
 REMARKS = re.compile(
-    r"(?i)(notes?|comments?|remarks?|info|bemerkung(en)?|kommentar|notiz(en)?|anmerkung(en)?)"
+    r"(?i)(notes?|comments?|remarks?|info|bemerkung(en)?|kommentar|notiz(en)?|anmerkung(en)?|operator|analyst|by|who)"
 )
 
 
@@ -74,10 +75,15 @@ def as_text(x: object) -> str:
 def show(x: object, longest: int = 80) -> str:
     """Any object as Python source for a message: on one line, shortened, and never an error itself."""
     try:
-        text = repr(x.item() if type(x).__module__ == "numpy" and getattr(x, "ndim", 1) == 0 else x)  # type: ignore[attr-defined]
+        text = repr(x.item() if _is_number(x) else x)  # type: ignore[attr-defined]
     except Exception:  # a whole number of thousands of digits, or a class of somebody else's
         text = f"a {type(x).__name__} that cannot be shown"
     return shorten(printable(text), longest)
+
+
+def _is_number(x: object) -> bool:
+    """Whether it is one of NumPy's numbers, whose repr names their type."""
+    return type(x).__module__ == "numpy" and getattr(x, "ndim", 1) == 0 and x.dtype.kind in "biuf"  # type: ignore[attr-defined]
 
 
 def shorten(text: str, longest: int) -> str:
@@ -91,3 +97,19 @@ def shorten(text: str, longest: int) -> str:
 def sentence(text: str) -> str:
     """A note as a sentence: a capital at the beginning, a full stop at the end."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
+
+
+def name_unused(names: Sequence[Hashable], source: str = "", used: str = "row, col, value") -> str:
+    """Return the warning for columns that are not used; used: what row, column and value are called."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    listed = ", ".join(show(name, 40) for name in names[:5]) + more
+    are = "column is" if len(names) == 1 else "columns are"
+    also = (
+        "columns low, high and se are, if there are any (se= or --se names standard errors of another name)"
+    )
+    return f"{source or 'the long table'}: {len(names)} {are} not used: {listed}. Used are {used}; {also}."
+
+
+def is_word(cell: object) -> bool:
+    """Whether it is text that begins neither like a number nor like a limit."""
+    return isinstance(cell, str) and not cell.strip()[:1].isdigit() and cell.strip()[:1] not in "<>≤≥+-.,="

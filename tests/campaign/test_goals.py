@@ -251,12 +251,16 @@ def with_units(factor: float = 1.0, shift: float = 0.0, **settings: Any) -> Camp
 def test_enough_is_a_share_of_pairs_or_entries_and_goes_with_its_goal() -> None:
     campaign = told(goal="best per column", enough=1.0)  # a regret, in the units of the values
     for words in ("rank rows", "threshold 2", "fill"):
-        with pytest.raises(ParameterError, match=r"asked for the goal 'best per column'; set it anew"):
+        with pytest.raises(
+            ParameterError, match=r"enough \(1\) was asked for another goal \(best\)\. Set it anew"
+        ):
             campaign.set(goal=words)
     for share in (1.0, 5.0):
         with pytest.raises(ParameterError, match="share of pairs in the wrong order, below 1"):
             campaign.set(goal="rank rows", enough=share)
     assert (campaign.settings.goal, campaign.settings.enough) == ("best per column", 1.0)
+    with pytest.raises(ParameterError, match=r"below 1, got 5; for 5% say 0\.05"):
+        begun(goal="threshold 2", enough=5)
     campaign.set(goal="best 3", enough=None)
     campaign.set(goal="rank rows", enough=0.99)
     assert campaign.outlook().advice.endswith("99% was asked for.")

@@ -103,6 +103,25 @@ def test_a_renamed_row_keeps_all_that_is_known_of_it(lab: Campaign, tmp_path: Pa
     check_storage(lab._storage)
 
 
+def test_a_plate_from_before_a_renaming_is_refused_with_the_name_now(lab: Campaign) -> None:
+    waiting = lab.pending(frame="columns")
+    lab.rename_rows({waiting["row"][0]: "NEW"})
+    plate = {"id": waiting["id"][:1], "row": waiting["row"][:1], "col": waiting["col"][:1], "value": [1.0]}
+    with pytest.raises(LabelError) as refused:
+        lab.tell(plate)
+    assert refused.value.hint.startswith("Its id is of row 'NEW': write that, if it was renamed")
+    assert lab.tell(plate | {"row": ["NEW"]}).told == 1
+
+
+def test_other_labels_are_kept_as_a_reopened_campaign_has_them(lab: Campaign, tmp_path: Path) -> None:
+    lab.rename_rows({"b": np.int64(5)})
+    with Campaign.open(tmp_path / "lab.db") as again:
+        assert repr(again.state.row_labels) == repr(lab.state.row_labels) == "('a', 5, 'c', 'd')"
+    version = lab.state.version
+    lab.rename_rows({"5": "5"})  # so it is called already
+    assert lab.state.version == version
+
+
 def test_a_fit_is_the_same_under_other_labels(lab: Campaign) -> None:
     mean = lab.posterior(progress=False).arrays.mean
     lab.rename_rows({"b": "B-2"})

@@ -308,6 +308,7 @@ def test_values_beside_their_limits_are_not_dropped() -> None:
 
 CONFIDENT = {"row": ["a", "a", "b", "b"], "col": ["x", "y", "x", "z"], "score": [50.0, 40, 30, 20]}
 BOUNDS = {"lower": [40.0, 30, 20, 10], "upper": [60.0, 50, 40, 30]}
+RANGES = ["40..60", "30..50", "20..40", "10..30"]
 
 
 @both
@@ -322,6 +323,42 @@ def test_confidence_intervals_are_no_limits_where_a_column_may_be_the_values(fra
     assert [entry["value"] for entry in answer("export")["entries"]] == CONFIDENT["score"]
     lists = {"ligand": CONFIDENT["row"], "base": CONFIDENT["col"], "lower": BOUNDS["lower"]}
     refused("new", "other", "--from", save(lists | {"score": CONFIDENT["score"], "upper": BOUNDS["upper"]}))
+
+
+@pytest.mark.parametrize("extra", ["", ",comment", ",operator", ",failed,operator"])
+@both
+def test_limits_stay_limits_beside_words_and_empty_columns(frame: Any, extra: str) -> None:
+    """An empty column, or one of words, holds no values that lower and upper could belong to."""
+    words = {"comment": [None] * 4, "operator": ["Ann", "Bob", None, "Ann"], "failed": ["no"] * 4}
+    beside = {name: words[name] for name in extra.split(",") if name}
+    lines = {"row": CONFIDENT["row"], "col": CONFIDENT["col"]} | BOUNDS | beside
+    if "failed" not in beside:
+        assert np.array_equal(Observations.of(frame(lines)).low, BOUNDS["lower"])
+        named = {"ligand": lines["row"], "base": lines["col"]} | BOUNDS | beside
+        good("new", "lab", "--from", save(named))
+        assert [entry["value"] for entry in answer("export")["entries"]] == RANGES
+    campaign = Campaign.create("sqlite://", "x", ["a", "b"], ["x", "y", "z"])
+    with pytest.raises(DataError, match="value"):
+        campaign.tell(frame(CONFIDENT | BOUNDS | {"failed": ["no"] * 4}))
+    assert campaign.tell(frame(lines)).told == 4
+    assert [str(value) for value in campaign.export(frame="columns")["value"]] == RANGES
+
+
+def test_columns_without_a_name_hold_no_values() -> None:
+    Path("s.csv").write_text(BEGUN)
+    good("new", "lab", "--from", "s.csv")
+    good("set", "--drop", "value_name")
+    Path("more.csv").write_text(",ligand,base,yield\n0,L1,b3,50.5\n1,L2,b2,60.5\n")
+    good("tell", "more.csv")
+    assert [entry["value"] for entry in answer("export")["entries"][7:]] == [50.5, 60.5]
+
+
+def test_a_name_of_values_on_two_lines_is_remembered_on_one() -> None:
+    Path("s.csv").write_text(BEGUN.replace("yield", '"Yield\n(%)"'))
+    good("new", "lab", "--from", "s.csv")
+    Path("more.csv").write_text('ligand,base,"Yield\n(%)",temp\nL1,b3,50.5,20\n')
+    good("tell", "more.csv")
+    assert answer("export")["entries"][-1]["value"] == 50.5
 
 
 @pytest.mark.parametrize(("mark", "name"), [(";", "t.csv"), ("\t", "t.tsv")])

@@ -21,11 +21,10 @@ from maxentry.tables.layout import (
     are_words,
     find_long,
     is_aside,
-    is_word,
     is_yes_no,
     refuse_line_numbers,
 )
-from maxentry.wording import REMARKS, as_text, show
+from maxentry.wording import REMARKS, as_text, is_word, name_unused, show
 
 if TYPE_CHECKING:
     from maxentry.campaign.state import State
@@ -139,7 +138,7 @@ def _lines_from_columns(beside: dict[str, Any], words: Words | None, **given: An
 def _find_columns(table: Table, se: str | None, words: Words | None) -> dict[str, int]:
     """Return the positions of the columns that are read, by role; counts of trials are of yes and no only."""
     places = {name: place for name in COLUMNS if (place := table.role_place(name)) is not None}
-    beside = frames.find_beside(table.names, places, se)
+    beside = frames.find_beside(table.names, places, se, table.columns.__getitem__)
     counts = () if words is not cells.YES_NO else ("successes", "trials")
     return places | {name: beside[name] for name in ("low", "high", "se", *counts) if name in beside}
 
@@ -181,8 +180,8 @@ def find_nouns(table: Table, known: Known, se: str | None = None) -> dict[str, i
     column of numbers or words for yes and no, with words of those of the campaign. Where two may be meant, one of them
     still empty perhaps, the table is refused.
     """
-    names = [name.strip().lower() for name in table.names]
-    nouns = [(noun or "").strip().lower() for noun in (known.row_name, known.col_name)]
+    names = [_plain(name) for name in table.names]
+    nouns = [_plain(noun or "") for noun in (known.row_name, known.col_name)]
     if "" in nouns or nouns[0] == nouns[1] or any(names.count(noun) != 1 for noun in nouns):
         return {}
     if any(table.role_place(role) is not None for role in ("id", "row", "col")):
@@ -192,7 +191,8 @@ def find_nouns(table: Table, known: Known, se: str | None = None) -> dict[str, i
     called = [*others.values()]
     if not {"value", "values"}.isdisjoint(called):
         return at
-    if called.count(own := (known.value_name or "").strip().lower()) == 1:
+    own = _plain(known.value_name or "")
+    if own and called.count(own) == 1:
         return at | {"value": names.index(own)}
     beside = {"failed", "status", "reason", *frames.END_NAMES, *frames.COUNTS}  # values, or without any
     known_cells = {j: [x for x in table.columns[j] if not frames.is_missing(x)] for j in others}
@@ -212,6 +212,11 @@ def find_nouns(table: Table, known: Known, se: str | None = None) -> dict[str, i
     sides = f"{show(table.names[at['row']])} and {show(table.names[at['col']])}"
     where = f"{table.source}: " if table.source else ""
     raise DataError(f"{where}expected one column of values beside {sides}, got {got}.", hint=ONE_VALUE)
+
+
+def _plain(name: str) -> str:
+    """A name in lower case, on one line."""
+    return " ".join(name.split()).lower()
 
 
 def _is_one_of(words: Words) -> Callable[[Any], bool]:
@@ -273,13 +278,16 @@ def lines_from_table(
         return _lines_from_wide(replace(table, names=own[0], columns=own[1]) if own else table, words, flags)
     places = _find_columns(table, se, words)
     columns = {name: table.columns[place] for name, place in places.items()}
-    if not columns.keys() & {"value", "low", "high", "trials", "failed", "status"} or not (
-        "id" in columns or columns.keys() >= {"row", "col"}
-    ):
+    told = {"value", "low", "high", "trials"}
+    if {"lower", "upper"}.isdisjoint(
+        map(_plain, table.names)
+    ):  # of a confidence interval the value must be known
+        told |= {"failed", "status"}
+    if not columns.keys() & told or not ("id" in columns or columns.keys() >= {"row", "col"}):
         names = ", ".join(table.names) or "none"
         raise DataError(f"expected columns id (or row and col) and value (or low, high), got {names}.")
     if unused := find_unused(table, se, words):
-        warn(frames.name_unused(unused, table.source), stacklevel=4)
+        warn(name_unused(unused, table.source), stacklevel=4)
     # In what a campaign begins with all lines count.
     if flags and words is None and not isinstance(data, Mapping):
         warn_of_copies(table, [place for name, place in places.items() if name in ("row", "col", "value")])

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from maxentry._types import Array, Indices
+from maxentry._types import Array
 from maxentry.acquisition.total_variance import Reading, TotalVariance
 from maxentry.belief import BLOCK_NUMBERS, Entries
 from maxentry.campaign import fits, policy
@@ -30,6 +30,7 @@ from maxentry.wording import count, percent
 if TYPE_CHECKING:
     from maxentry.campaign.settings import Settings
     from maxentry.posterior.decisions import Prospect
+    from maxentry.posterior.intervals import Deviation
 
 LEAST_RATE = (
     0.05  # advise to stop if a unit of cost brings less than this fraction of what it has brought so far
@@ -112,22 +113,26 @@ def share_of_deviations(posterior: Posterior, entries: Entries) -> float:
     keys, more = np.unique(entries.keys(own.m2), return_counts=True)
     place = np.minimum(np.searchsorted(own.keys, keys), max(len(own.keys) - 1, 0))
     known = own.keys[place] == keys if len(own.keys) else np.zeros(len(keys), dtype=bool)
-    omega2, nu2 = own.omega2[:, None], own.nu2[:, None]
-
-    def left_open(places: Indices, times: Any = 0.0) -> float:
-        known_times = own.times[places]
-        u = np.where(known_times > 0, nu2 / np.maximum(known_times, 1.0), 0.0) + own.var[places]
-        u = u * nu2 / (nu2 + times * u)
-        return float((omega2 * u / (omega2 + u)).mean(0).sum())
-
-    every, step = np.arange(len(own.keys)), max(1, BLOCK_NUMBERS // own.omega2.size)
-    measured = sum(left_open(every[k : k + step]) for k in range(0, len(every), step))
-    now = measured + (posterior.shape[0] * posterior.shape[1] - len(every)) * float(own.omega2.mean())
-    new = more[~known] * omega2 / (more[~known] * omega2 + nu2)  # the part of omega2 that measuring takes off
-    fall = (
-        left_open(place[known]) - left_open(place[known], more[known]) + float((omega2 * new).mean(0).sum())
-    )
+    size, again = posterior.shape[0] * posterior.shape[1], place[known]
+    now = _left_open(own, own.times, own.var) + (size - len(own.keys)) * float(own.omega2.mean())
+    before = _left_open(own, own.times[again], own.var[again])
+    fall = before - _left_open(own, own.times[again], own.var[again], more[known])
+    fall += len(keys[~known]) * float(own.omega2.mean()) - _left_open(own, more[~known])
     return 1.0 - fall / now if now > 0 else 1.0
+
+
+def _left_open(own: Deviation, times: Array, var: Array | float = 0.0, more: Array | float = 0.0) -> float:
+    """Return the sum of the variances that entries keep which were measured so often, and `more` times again."""
+    columns = np.broadcast_arrays(times, var, more)
+    groups, counts = np.unique(np.array(columns, dtype=np.float64), axis=1, return_counts=True)
+    total, step = 0.0, max(1, BLOCK_NUMBERS // own.omega2.size)
+    omega2, nu2 = own.omega2[:, None], own.nu2[:, None]
+    for start in range(0, counts.size, step):
+        n, given, again = groups[:, start : start + step]
+        u = np.where(n > 0, nu2 / np.maximum(n, 1.0), 0.0) + given
+        u = u * nu2 / (nu2 + again * u)
+        total += float((omega2 * u / (omega2 + u)).mean(0) @ counts[start : start + step])
+    return total
 
 
 def _reading(posterior: Posterior) -> tuple[Reading | None, Entries | None]:

@@ -49,6 +49,13 @@ def read_labels(labels: Any, name: str) -> Labels:
     return _round_trip(known)
 
 
+def read_names(labels: Any, name: str) -> Labels:
+    """Check other labels of some rows or columns, as `read_labels` does those of all."""
+    from maxentry.labels import check_labels
+
+    return _round_trip(check_labels(labels, name))
+
+
 def _round_trip(labels: Labels) -> Labels:
     """Return the labels as JSON will give them back, so that a reopened campaign has the same labels."""
     from maxentry.labels import decode, encode

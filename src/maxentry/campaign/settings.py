@@ -473,6 +473,7 @@ def read_settings(settings: Mapping[str, Any], values: Any) -> dict[str, Any]:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
             raise ParameterError(f"expected settings of a campaign, got {show(name)}{hint}.")
+    _check_enough(settings.get("enough"), read_goal(settings.get("goal", "fill")))
     kind, levels = find_kind(values, settings.get("kind"), settings.get("levels"))
     found = ({} if kind == "numbers" else {"kind": kind}) | ({} if levels is None else {"levels": levels})
     return {**settings, **found}
@@ -486,9 +487,10 @@ def change_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
             raise ParameterError(f"expected a setting that may change ({known}), got {show(name)}.")
     if settings.weights is not None and "weights" not in changes and "goal" in changes:
         settings.wanted.keep_weights(read_goal(changes["goal"]))
-    if settings.enough is not None and "enough" not in changes and "goal" in changes:
-        _keep_enough(settings, read_goal(changes["goal"]))
-    return check_settings(replace(settings, **changes))
+    after = check_settings(replace(settings, **changes))
+    if {"goal", "enough"} & changes.keys():
+        _check_enough(after.enough, after.goal, None if "enough" in changes else settings.wanted.kind)
+    return after
 
 
 def check_settings(settings: Settings) -> Settings:
@@ -503,7 +505,6 @@ def check_settings(settings: Settings) -> Settings:
         raise ParameterError(
             "expected features, or the paper's priors, which are of the model without, got both."
         )
-    _check_enough(settings)
     _check_batch_limits(settings)
     _check_values(settings)
     _check_kind(settings)
@@ -511,24 +512,19 @@ def check_settings(settings: Settings) -> Settings:
     return settings
 
 
-def _check_enough(settings: Settings) -> None:
-    """Refuse a share of pairs or entries that is none; regret may be any number."""
-    enough, kind = settings.enough, settings.wanted.kind
-    if enough is not None and kind in ("rank", "threshold") and enough >= 1:
-        of = "pairs in the wrong order" if kind == "rank" else "entries on the wrong side"
-        raise ParameterError(f"enough is the share of {of}, below 1, got {enough:g}; for 5% say 0.05.")
-
-
-def _keep_enough(settings: Settings, goal: str) -> None:
-    """Refuse a goal that `enough`, which is left as it is, says nothing of."""
+def _check_enough(enough: Any, goal: str, before: str | None = None) -> None:
+    """Refuse a share of pairs or entries that is none, and one that was asked for a goal of another kind (`before`)."""
     from maxentry.model.goal import Goal
 
-    before, after = settings.wanted, Goal.parse(goal)
-    if before.kind != after.kind:
+    kind = Goal.parse(goal).kind
+    if enough is not None and before not in (None, kind):
+        said = f"enough ({enough:g}) was asked for another goal ({before})"
         raise ParameterError(
-            f"enough ({settings.enough:g}) was asked for the goal '{before}'; set it anew together with the goal "
-            f"'{after}', or drop it (--drop enough)"
+            f"{said}. Set it anew together with the goal '{goal}', or to None (--drop enough)."
         )
+    if kind in ("rank", "threshold") and isinstance(enough, int | float) and enough >= 1:
+        of = "pairs in the wrong order" if kind == "rank" else "entries on the wrong side"
+        raise ParameterError(f"enough is the share of {of}, below 1, got {enough:g}; for 5% say 0.05.")
 
 
 def _check_kind(settings: Settings) -> None:

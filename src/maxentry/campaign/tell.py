@@ -33,7 +33,7 @@ from maxentry.campaign.events import (
 )
 from maxentry.campaign.ledger.tables import FAILED, REMOVED, RETRY, Ask, Finder, Measurement, entry_keys
 from maxentry.campaign.lines import Line
-from maxentry.campaign.setting_values import read_more_features, read_new_costs
+from maxentry.campaign.setting_values import read_more_features, read_names, read_new_costs
 from maxentry.campaign.state import State
 from maxentry.errors import CampaignError, DataError, LabelError, MaxentryError, ParameterError, is_whole
 from maxentry.frames import is_sequence, to_list
@@ -121,14 +121,15 @@ def rename_labels(state: State, kind: type[Relabelled], names: Mapping[Hashable,
     axis = state.row_axis if kind is RowsRenamed else state.col_axis
     if not isinstance(names, Mapping):
         raise DataError(f"expected a mapping from old to new {axis.name} labels, got {show(names)}.")
-    old, new = (check_labels(side, axis.name) for side in (list(names), list(names.values())))
+    old, new = check_labels(list(names), axis.name), read_names(list(names.values()), axis.name)
     known = axis.labels or ()
     places = [axis.find(label) for label in old]
     if len(set(places)) < len(places):
         raise DataError(f"expected {axis.name}s to rename, each once, got {show(list(old))}.")
     others = [label for k, label in enumerate(known) if k not in set(places)]
     cells.check_distinct(new, axis.name, others)
-    moved = [(known[k], name) for k, name in zip(places, new, strict=True) if known[k] != name]
+    pairs = ((known[k], name) for k, name in zip(places, new, strict=True))
+    moved = [(label, name) for label, name in pairs if label_text(label) != label_text(name)]
     if not moved:
         return [], None
     for note in doubt_labels(axis.name, new, known=others):
@@ -301,8 +302,8 @@ class _Judge:
         if line.id is not None:
             check_id(self.state, line.id)
             entry = self.state.asked.entry(line.id)
-            row = entry[0] if line.row is None else _find_label(self.rows, line.row)
-            col = entry[1] if line.col is None else _find_label(self.cols, line.col)
+            row = entry[0] if line.row is None else _find_label(self.rows, line.row, entry[0])
+            col = entry[1] if line.col is None else _find_label(self.cols, line.col, entry[1])
             if (row, col) != entry:
                 asked = self.name(entry)
                 got = f"row {show(line.row)}, column {show(line.col)}"
@@ -421,20 +422,26 @@ class _Judge:
                 )
                 hint = "Leave one out, or say again=True if both were measured."
                 return CampaignError(message, code="two_values", hint=hint, id=line.id, value=line.value)
-            if _ends(earlier) == _ends(value):
-                hint = "Use correct(..., se=) to give the value its standard error."
+            told_se = value.se if isinstance(value, Reading) else 0.0
+            if told_se and earlier == _plain_value(value):
+                hint = "Use correct(..., se=) to give the value its standard error, or again=True if it is another one."
                 return CampaignError(message, code="other_se", hint=hint, id=line.id, value=line.value)
         hint = f"Use correct() to {verb} the value, or again=True to add another measurement."
         return CampaignError(message, code=code, hint=hint, id=line.id, value=line.value)
 
 
-def _find_label(axis: Axis, label: Any) -> int:
-    """Return the position of a row or column; refuse a new one with how it is added."""
+def _find_label(axis: Axis, label: Any, asked: int | None = None) -> int:
+    """Return the position of a row or column; refuse a new one with how it is added.
+
+    asked: the position that was asked for, under another label perhaps.
+    """
     try:
         return axis.find(label)
     except LabelError as error:
         side = "rows" if axis.name == "row" else "cols"
         hint = "" if "did you mean" in error.message else f"To add it: add_{side} (maxentry add-{side})."
+        if asked is not None:
+            hint = f"Its id is of {axis.name} {axis.show(asked)}: write that, if it was renamed, or leave it empty."
         raise LabelError(error.message, code=error.code, hint=hint, **error.fields) from None
 
 
@@ -518,8 +525,8 @@ def find_ask(state: State, id: int) -> Ask:
     return state.asked[id]
 
 
-def _ends(value: float | Reading | str) -> tuple[float, float] | None:
-    """Return what a value says of its entry, without its standard error; None for text."""
-    if isinstance(value, str):
-        return None
-    return (value.low, value.high) if isinstance(value, Reading) else (value, value)
+def _plain_value(value: float | Reading | str) -> float | Reading | str:
+    """Return a value without its standard error."""
+    if not isinstance(value, Reading):
+        return value
+    return value.low if value.low == value.high else value._replace(se=0.0)

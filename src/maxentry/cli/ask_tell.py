@@ -108,7 +108,7 @@ def ask(
                 )
         if table.n < n and limits["plates"] is None:
             of_row = "" if row is None else f" of row {row}"
-            output.warn(f"Only {table.n} of {n}{of_row} could be asked: {_why_fewer(campaign)}.")
+            output.warn(f"Only {table.n} of {n}{of_row} could be asked: {_why_fewer(campaign, given)}.")
 
 
 def _say_next(table: Table, out: str | None, where: str) -> None:
@@ -146,7 +146,7 @@ def _say_idle(gain: list[Any], campaign: Campaign, where: str) -> None:
         )
 
 
-def _why_fewer(campaign: Campaign) -> str:
+def _why_fewer(campaign: Campaign, limits: Mapping[str, Any]) -> str:
     """Say why there are fewer entries than requested."""
     import numpy as np
 
@@ -155,7 +155,9 @@ def _why_fewer(campaign: Campaign) -> str:
     left = np.inf if status.budget is None else status.budget - status.spent
     if status.available and left < least * (1 - 1e-12):
         return f"the budget of {status.budget:g} pays for no more (`maxentry set --budget` raises it)"
-    if status.available and left < most:
+    settings = campaign.settings
+    limited = any(x is not None for x in (*limits.values(), settings.per_row, settings.per_col))
+    if status.available and left < most and not limited:
         return (
             f"{left:g} of the budget of {status.budget:g} is left, too little for the next entry; ask again"
         )

@@ -70,7 +70,7 @@ def new(
     if matrix.corner not in ("row", "rows"):
         given.setdefault("row_name", matrix.corner)
     for setting, noun in zip(("row_name", "col_name", "value_name"), matrix.names, strict=False):
-        given.setdefault(setting, noun)
+        given.setdefault(setting, " ".join(noun.split())[:200])
     if matrix.flags and not options.is_given(context, "kind"):
         given["kind"] = matrices.take_for_yes_no(source)
     values = matrix.columns() if matrix.rows else None

@@ -34,13 +34,12 @@ from maxentry.tables.layout import (
     are_times,
     find_long,
     find_pairs,
-    is_word,
     is_yes_no,
     refuse_line_numbers,
     suggest_names,
 )
 from maxentry.transform import warn_of_slips
-from maxentry.wording import show
+from maxentry.wording import is_word, name_unused, show
 
 if TYPE_CHECKING:
     from maxentry.observations import Observations
@@ -249,7 +248,7 @@ def _parse_long(table: Table, names: tuple[str, ...] | None, se: str | None, wor
         warn(f"{table.source}: {show(said[0])} is not read here: clear the values of lines that failed.")
     if unused:
         called = ", ".join(titles.get(role, role) for role in ("row", "col", "value"))
-        warn(frames.name_unused(unused, table.source, called))
+        warn(name_unused(unused, table.source, called))
     return matrix
 
 
@@ -271,7 +270,7 @@ def _long_columns(
         place = table.role_place(name) if names is None else table.place(name.lower())
         if place is not None:
             at[role] = place
-    at |= frames.find_beside(table.names, at, se)
+    at |= frames.find_beside(table.names, at, se, table.columns.__getitem__)
     if words is not YES_NO:
         if not at.keys() & {"value", "low", "high"} and at.keys() & {*frames.COUNTS}:
             raise DataError(f"{table.source}: {frames.COUNTED}")

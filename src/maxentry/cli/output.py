@@ -178,7 +178,7 @@ def describe_error(error: MaxentryError) -> str:
         "name_missing": "Name one by --campaign (-c) or MAXENTRY_CAMPAIGN.",
         "has_value": f"`maxentry correct {id} --strike` removes the value.",
         "other_value": f"Use `maxentry {correct}` to replace the value, or --again to add another measurement.",
-        "other_se": f"Use `maxentry {correct} --se SE` to give the value its standard error.",
+        "other_se": f"Use `maxentry {correct} --se SE` to give it a standard error, or --again if it is another one.",
         "two_values": "Leave one out, or say --again if both were measured.",
         "removed_value": f"Use `maxentry {correct}` to restore the value, or --again to add another measurement.",
         "text_feature": f"If it is a category: --categories {error.fields.get('feature')}. Else remove the column.",

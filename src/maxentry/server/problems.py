@@ -163,7 +163,7 @@ def _describe(error: MaxentryError) -> str:
     hints = {
         "has_value": "A correction to null removes the value.",
         "other_value": f"Correct the measurement to replace its value, {add}",
-        "other_se": "Correct the measurement to give it its standard error.",
+        "other_se": f"Correct the measurement to give it its standard error, {add}",
         "two_values": "Leave one out, or send them with again=true if both were measured.",
         "removed_value": f"Correct the measurement to restore its value, {add}",
         "several_measurements": f"Give its number, one of {', '.join(map(str, fields.get('numbers', ())))}.",

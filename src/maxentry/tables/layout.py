@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from maxentry import frames, wording
 from maxentry.errors import DataError
 from maxentry.frames import foreign_code, is_missing, to_cells, to_float
-from maxentry.wording import ASIDE, TIMES, show
+from maxentry.wording import ASIDE, TIMES, is_word, show
 
 if TYPE_CHECKING:
     from maxentry.cells import Words
@@ -119,12 +119,11 @@ def _find_roles(
         return {}
     at = {"row": first, "col": first + 1}
     called = [str(name).strip().lower() for name in names[first + 2 :]]
-    free = [j for j, name in enumerate(called) if not is_aside(name, columns[first + 2 + j][:LOOK_AT])]
-    lies = called[0] in frames.END_NAMES and not any(
-        _are_values(columns[first + 2 + j][:LOOK_AT]) for j in free
-    )
-    if called[0] in ("low", "high") or lies or {*called} >= {*frames.COUNTS}:
+    if called[0] in ("low", "high") or {*called} >= {*frames.COUNTS}:
         return at
+    if called[0] in frames.END_NAMES:  # limits, or a confidence interval before its values
+        free = (x for name, x in zip(called[1:], rest, strict=False) if not is_aside(name, x))
+        return {} if any(map(frames.hold_numbers, free)) else at
     if not _are_values(values):
         return {}
     others = (cells for name, cells in zip(called[1:], rest, strict=False) if not ASIDE.fullmatch(name))
@@ -246,11 +245,6 @@ def is_yes_no(cell: Any) -> bool:
     if isinstance(cell, str):
         return cell.strip().lower() in (*wording.YES_WORDS, *wording.NO_WORDS)
     return isinstance(cell, bool | np.bool_) or is_missing(cell)
-
-
-def is_word(cell: Any) -> bool:
-    """Whether it is text that begins neither like a number nor like a limit."""
-    return isinstance(cell, str) and not cell.strip()[:1].isdigit() and cell.strip()[:1] not in "<>≤≥+-.,="
 
 
 def are_words(cells: Iterable[Any]) -> bool:

@@ -26,9 +26,9 @@ from maxentry.server import schemas
 from maxentry.server.security import parse_bearer
 from maxentry.summary.reasons import STANDS_OUT
 from maxentry.tables import doubts
-from maxentry.tables.layout import find_line_numbers, find_long, is_word
+from maxentry.tables.layout import find_line_numbers, find_long
 from maxentry.transform import PERCENT, Kind
-from maxentry.wording import sentence
+from maxentry.wording import is_word, sentence
 
 router = APIRouter(tags=["the dashboard"])
 

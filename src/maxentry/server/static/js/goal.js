@@ -44,9 +44,9 @@ export function limitOf({ goal, enough }) {
 export function shareIn(text) {
   const written = text.trim().replace(",", ".");
   if (!written) return null;
-  const [, figure, sign] = written.match(/^(\d*\.?\d+)\s*(%?)$/) ?? [];
-  const share = sign ? Number(`${figure}e-2`) : Number(figure);
-  if (!(share > 0 && (sign ? share <= 1 : share < 1))) throw new Error(`“${text.trim()}” is not a share: write it in per cent with the sign, like 5%, or as a number below 1, like 0.05.`);
+  const [, figure, sign] = written.match(/^(\d*\.?\d+(?:e-?\d+)?)\s*(%?)$/i) ?? [];
+  const share = !sign ? Number(figure) : /e/i.test(figure) ? Number(figure) / 100 : Number(`${figure}e-2`);
+  if (!(share > 0 && share < 1)) throw new Error(`“${text.trim()}” is not a share: write it in per cent with the sign, like 5%, or as a number below 1, like 0.05.`);
   return share;
 }
 
