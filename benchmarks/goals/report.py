@@ -26,9 +26,7 @@ HEAD = """What choosing for a goal brings, beside rules that others use.
 
 Written by `python -m benchmarks.goals`; figures of single campaigns are in `goals/cells.jsonl`. The replicates
 that are there are counted; the command goes on to ten. `before` is the default of commit b121af5, which was the default
-when goals were asked for (`python -m benchmarks.goals.before`); `fill` is a later one, which finds more by itself. All
-are of the prior of row and column effects of before, IG(1/2, 0.0001) ([averages](averages.md)): with few values a row
-figures differ today.
+when goals were asked for (`python -m benchmarks.goals.before`); `fill` is a later one, which finds more by itself.
 
 """
 TINY = 0.005  # sds: regret below it counts as none

@@ -110,7 +110,7 @@ def test_corrections(campaign: Any) -> None:
         ({"value": "0.5-0.7"}, "'0.5-0.7' is not a number. Write a number, a limit as <0.5"),
         (
             {"value": 0.5, "se": -1},
-            "column se: expected a standard error that is finite and not negative, got -1",
+            "se: expected a standard error that is finite and not negative, got -1",
         ),
         ({"low": 2, "high": 1}, "expected low at or below high"),
         ({"value": 1.5, "low": 1, "high": 2}, "expected a value, or its limits low and high, got both"),
