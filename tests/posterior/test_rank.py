@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.posterior.examples import SHORT, equal, low_rank
+from tests.posterior.examples import SHORT, equal, largest_z, low_rank, matrices
 
 from maxentry import Observations, Sampling, complete
 from maxentry.errors import RankError
@@ -145,14 +145,14 @@ def test_all_chains_are_allotted_in_proportion(w, n):
 # The ladder
 
 
-def tried(error, shape=(40, 40), effects=True):
+def tried(error, shape=(40, 40), effects=True, **options):
     """The choice where the predictions of each rank are off by independent errors of sd `error(rank)`."""
     observations = Observations.of(np.random.default_rng(0).normal(size=shape))
 
     def predict(train, held, rank, seed):
         return held.values + error(rank) * np.random.default_rng(seed).normal(size=held.n)
 
-    return choose_rank(observations, effects, predict)
+    return choose_rank(observations, effects, predict, **options)
 
 
 def test_the_ladder_climbs_while_it_pays_and_stops_at_half_the_shorter_side():
@@ -179,6 +179,33 @@ def test_past_the_ladder_a_rank_must_be_clearly_better_than_the_one_before():
     assert tried(lambda rank: abs(rank - 4.0) + 0.1).ranks == (0, 1, 2, 4, 8)
     assert tried(lambda rank: 1.0 if rank < 4 else 0.5 + rank / 400).ranks == (0, 1, 2, 4, 8)
     assert tried(lambda rank: 1.0 if rank < 8 else 0.5).ranks == (0, 1, 2, 4, 8, 16)
+
+
+def test_where_data_abound_a_rank_may_pay_in_the_mixture_alone():
+    """Independent errors of one size: each rank is as good as the one before, and the mean of all is better."""
+
+    def equal(rank):
+        return 1.0
+
+    assert tried(equal, shape=(90, 90), abundant=True).ranks == (0, 1, 2, 4, 8, 16, 32)
+    assert tried(equal, shape=(90, 90)).ranks == (0, 1, 2, 4, 8)
+
+    def shared(rank):  # from rank 8 on too far off to get weight
+        return 0.3 if rank <= 8 else 3.0
+
+    assert tried(shared, shape=(90, 90), abundant=True).ranks == (0, 1, 2, 4, 8, 16)
+
+
+def test_a_mixture_gains_by_its_log_score_too():
+    """Two ranks, each right on one half of the values: by its squared error or by its log score one is as good."""
+    right, wrong = np.log(0.9), np.log(0.1)
+    halves = {1: np.array([right] * 50 + [wrong] * 50), 2: np.array([wrong] * 50 + [right] * 50)}
+    assert module._mixture_gains(halves, None)
+    assert not module._mixture_gains({1: halves[1], 2: halves[1]}, None)
+    truth = np.linspace(-1.0, 1.0, 100)
+    off = np.resize([1.0, -1.0], 100)
+    assert module._mixture_gains({1: truth + off, 2: truth - off}, truth)
+    assert not module._mixture_gains({1: truth + off, 2: truth + off}, truth)
 
 
 def squares(*means, n=100):
@@ -294,6 +321,81 @@ def test_where_data_abound_chains_climb_from_rank_to_rank(monkeypatch):
 
 def climb(lowest):
     return Sampling("population", 4, 40 if lowest else 0, 30, 8, 2)
+
+
+@pytest.fixture
+def abundant(monkeypatch):
+    """Small tables are taken for such where data abound, and fits have their least length."""
+    from maxentry.posterior import complete as module_complete
+
+    monkeypatch.setattr(module_complete, "data_abound", lambda shape, n: True)
+    monkeypatch.setattr("maxentry.posterior.schedule.WORK", 1e6)
+
+
+def test_chains_of_the_climb_go_on_with_all_of_the_data(abundant, monkeypatch):
+    """The fit agrees with one whose chains are annealed anew; one that starts from next to nothing does not arrive."""
+    from maxentry.posterior import complete as module_complete
+
+    monkeypatch.setattr("maxentry.posterior.schedule.WORK", 2e10)  # 32 chains
+    _, Y = low_rank((40, 30), rank=2, noise=0.1, missing=0.2, seed=1)
+    fixed = RankChoice((2,), (0.1,), (1.0,), 100)
+    monkeypatch.setattr(module_complete, "choose_rank", chosen_after_a_climb(fixed))
+    warm = complete(Y, seed=3)
+    assert warm.sampling.anneal == 0
+    cold = complete(Y, 2, seed=2)
+    assert cold.sampling.anneal > 0
+    means = [matrices(p).mean(1) for p in (warm, cold)]
+    z, bound = largest_z(means[0], other=means[1])
+    assert z < bound
+    monkeypatch.setattr(module_complete, "continue_chains", lambda known, *_: forget(known))
+    z, bound = largest_z(matrices(complete(Y, seed=3)).mean(1), other=means[1])
+    assert z > bound  # the negative control
+
+
+def chosen_after_a_climb(choice):
+    """A `choose_rank` that tries ranks 0, 1 and 2 on nine tenths of the data, and then takes what is given."""
+
+    def choose(observations, effects, predict, **_):
+        held = np.arange(observations.n) % 10 == 0
+        parts = observations.subset(~held), observations.subset(held)
+        for rank in (0, 1, 2):
+            predict(*parts, rank, np.random.SeedSequence(rank))
+        return choice
+
+    return choose
+
+
+def forget(known):
+    """The chains with factors and effects of zero, and the size of the noise that they had."""
+    states = [c.state._replace(left=1e-3 * c.state.left, right=1e-3 * c.state.right) for c in known]
+    return tuple(c._replace(state=state) for c, state in zip(known, states, strict=True))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"noise": "student"},
+        {"noise": "rows"},
+        {"kind": "grades"},
+        {"limits": (-0.5, 0.5)},
+        {"effort": "quick"},
+    ],
+    ids=str,
+)
+def test_chains_of_the_climb_go_on_with_every_kind_of_data(abundant, options):
+    _, Y = low_rank((20, 16), rank=1, noise=0.2, missing=0.2, seed=4)
+    Y = np.clip(np.round(Y), 1, 5) if "kind" in options else Y - 2.0
+    fitted = complete(Y, seed=1, **options)
+    assert fitted.sampling.anneal == 0
+    assert len(fitted.chains) == fitted.sampling.chains
+    assert np.isfinite(fitted.arrays.mean).all()
+    assert equal(fitted, complete(Y, seed=1, threads=1, **options))
+    assert not equal(fitted, complete(Y, seed=2, **options))
+
+
+def test_a_given_plan_is_kept_where_data_abound(abundant):
+    _, Y = low_rank((20, 16), rank=1, noise=0.2, missing=0.2, seed=4)
+    assert complete(Y, seed=1, sampling=SHORT).sampling == SHORT
 
 
 def test_stacked_ranks_answer_as_one(monkeypatch):

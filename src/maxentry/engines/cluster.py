@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
 from maxentry.errors import MaxentryError, MissingDependencyError, ParameterError
+from maxentry.progress import track
 from maxentry.wording import show
 
 PATIENCE_S = 10.0  # to find a scheduler
@@ -115,6 +117,22 @@ class Workers:
                 self.client.wait_for_workers(1, timeout=RESTART_S)
             check_workers(self.client)
         raise ClusterError(f"the Dask cluster lost {len(left)} of {len(items)} tasks {TRIES} times.")
+
+    def map_together(
+        self, title: str, progress: bool | None, function: Callable[..., Any], *parts: Any
+    ) -> list[Any]:
+        """Return function(*items) for each of the zipped parts, all at once in threads that wait for the workers."""
+        items = list(zip(*parts, strict=False))
+        with ThreadPoolExecutor(len(items)) as pool, track(len(items), title, progress) as bar:
+            futures = [pool.submit(function, *each) for each in items]
+            try:
+                for future in as_completed(futures):
+                    future.result()
+                    bar.advance()
+            except BaseException:
+                self.stop()
+                raise
+        return [future.result() for future in futures]
 
     def stop(self) -> None:
         """Cancel all tasks; threads that wait for them get a KeyboardInterrupt."""

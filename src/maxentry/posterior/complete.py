@@ -8,9 +8,9 @@ after measurements, rows or columns were added.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from functools import partial
+from itertools import cycle
 from os import PathLike
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -31,7 +31,7 @@ from maxentry.posterior.diagnostics import find_movement, warn_of_steps, watched
 from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, first_latent, name_farthest, standard_units
 from maxentry.posterior.posterior import Posterior
-from maxentry.posterior.rank import Predict, RankChoice, check_rank, choose_rank
+from maxentry.posterior.rank import RankChoice, check_rank, choose_rank
 from maxentry.posterior.schedule import (
     COSTLY,
     MOST_WORK,
@@ -40,6 +40,7 @@ from maxentry.posterior.schedule import (
     Effort,
     Kind,
     Sampling,
+    check_effort,
     data_abound,
     sweep_work,
 )
@@ -51,9 +52,7 @@ from maxentry.wording import show
 
 FEW = 0.03  # share of new observations up to which chains hardly have to move
 FEW_SETTLE, FEW_THIN = 6, 1
-UNITS_RANGE = (
-    1e6  # of the spread of new data over that of the old; beyond it double precision runs out of digits
-)
+UNITS_RANGE = 1e6  # of the spread of new data over that of the old; beyond it digits run out
 
 
 def complete(
@@ -145,7 +144,7 @@ def complete(
     )  # fmt: skip
     transform = Transform.parse(transform)
     _check_types(effects, priors, start, seed, threads, dtype, scale)
-    _check_effort(effort, sampling)
+    check_effort(effort, sampling)
     if start is not None:
         priors = start.fit.priors if priors is None else priors
         check_units(start, observations)
@@ -179,37 +178,33 @@ def complete(
     with open_client(cluster) as client:
         draw_store = MEMORY if store is None else FolderStore.create(store)
         watching = None if watch is None else Watched.from_labels(observations, watch)
-        for_chains = np.random.SeedSequence(seed).spawn(2)[
-            1
-        ]  # the second, as ever: a given rank keeps its draws
+        for_chains = np.random.SeedSequence(seed).spawn(2)[1]  # as ever: a given rank keeps its draws
         workers = None if client is None else Workers(client)
-        options: dict[str, Any] = {
-            "threads": threads,
-            "workers": workers,
-            "engine": engine if client is None else "cpu",
-        }
+        options: dict[str, Any] = {"threads": threads, "workers": workers}
+        options["engine"] = engine if client is None else "cpu"
         if start is not None:
             choice = start.rank_choice
             plan, started = restart_chains(start, observations, fit, sampling, for_chains)
             plan = plan.with_effort(effort)
         else:
-            choice = None
+            choice, climb = None, None
             if rank == "auto":  # on the processor: a GPU would compile for every fold and rank
-                choice = _choose_rank(observations, fit, progress, options | {"engine": "cpu"})
+                choice, climb = _choose_rank(observations, fit, progress, options | {"engine": "cpu"})
             top = choice.best if choice else int(rank)
             plan = Sampling.resolve(sampling, observations.shape, observations.n, top, data.features_work)
             if choice and not isinstance(sampling, Sampling):
                 plan = plan.in_memory(observations.shape, choice.largest)
             plan = plan.with_effort(effort)
             ranks = choice.allot(plan.chains) if choice else [top] * plan.chains
-            started = chains.spawn_chains(for_chains, data, ranks, priors_of)
+            if climb is not None and is_choice(sampling, ["population"]):
+                plan, started = _go_on_from(climb, plan, ranks, observations, fit, for_chains)
+            else:
+                started = chains.spawn_chains(for_chains, data, ranks, priors_of)
         watched = None if watching is None else watching.for_chains(len(started))
         with draw_store.filled():
-            observer = None if watched is None else watched.observer(fit)
-            run = _run(
-                started, data, priors_of, plan, "sampling", progress,
-                dtype=dtype, draw_store=draw_store, observer=observer, **options,
-            )  # fmt: skip
+            kept: dict[str, Any] = {"dtype": dtype, "draw_store": draw_store}
+            kept["observer"] = None if watched is None else watched.observer(fit)
+            run = _run(started, data, priors_of, plan, "sampling", progress, **kept, **options)
             watched = None if watched is None else watched.select_chains(list(run.places))
             draws = draws_in_user_units(run, fit)
             posterior = Posterior(
@@ -259,15 +254,6 @@ def _go_on(
         plan = replace(longer, anneal=plan.anneal, settle=plan.sweeps - plan.anneal + longer.settle)
         p = Posterior(p.observations, p.fit, plan, run.chains, draws, p.rank_choice, run.interrupted, watched)
     return p
-
-
-def _check_effort(effort: object, sampling: object) -> None:
-    if not is_choice(effort, get_args(Effort)):
-        raise ParameterError(f"effort must be 'quick', 'normal' or 'thorough', got {show(effort)}")
-    if effort != "normal" and isinstance(sampling, Sampling):
-        raise ParameterError(
-            f"effort={effort!r} is for sampling='population' or 'long'; a Sampling(...) says itself how long to run"
-        )
 
 
 def _check_types(
@@ -344,12 +330,20 @@ def _run(
     return chains.drop_stuck_chains(run, data)
 
 
+class Climb(NamedTuple):
+    """Where data abound, the chains that went from rank to rank on a part of the data."""
+
+    chains: dict[int, tuple[Chain, ...]]  # of each rank
+    fit: ModelSpec
+    part: Observations
+
+
 def _choose_rank(
     observations: Observations,
     fit: ModelSpec,
     progress: bool | None,
     options: dict[str, Any],
-) -> RankChoice:
+) -> tuple[RankChoice, Climb | None]:
     """Choose by prediction on the scale of the model, where the noise has one size.
 
     Plain numbers are judged by squared error, by which the means of ranks are stacked. Where there are limits, yes and
@@ -361,47 +355,48 @@ def _choose_rank(
     if not by_log_score:
         observations, fit = z, replace(fit, transform=NONE, scales=None)
 
-    known: dict[int, tuple[Chain, ...]] = {}  # of each training part, the chains of the rank before
+    known: dict[int, Climb] = {}  # of each training part
     workers: Workers | None = options["workers"]
     shown = progress if workers is None else False  # on a cluster one bar shows all folds
 
     def predict(train: Observations, held: Observations, rank: int, seed: np.random.SeedSequence) -> Any:
-        data, priors_of, before = fit.data(train), fit.priors_of(train.shape), known.get(id(train))
-        if data_abound(train.shape, train.n):
-            plan = Sampling.climb(before is None)
+        data, priors_of = fit.data(train), fit.priors_of(train.shape)
+        climb = known.setdefault(id(train), Climb({}, fit, train))
+        abound, before = data_abound(train.shape, train.n), list(climb.chains.values())
+        plan = Sampling.climb(not before) if abound else Sampling.scout(train.shape, train.n, rank)
+        if before:
+            started = chains.grow_chains(seed, before[-1], data, rank, priors_of)
         else:
-            plan, before = Sampling.scout(train.shape, train.n, rank), None
-        if before is None:
             started = chains.spawn_chains(seed, data, [rank] * plan.chains, priors_of)
-        else:
-            started = chains.grow_chains(seed, before, data, rank, priors_of)
         run = _run(started, data, priors_of, plan, f"trying rank {rank}", shown, **options)
         if run.interrupted:
             raise KeyboardInterrupt
-        known[id(train)] = run.chains
+        if abound:
+            climb.chains[rank] = run.chains
         posterior = Posterior(train, fit, plan, run.chains, draws_in_user_units(run, fit))
         if not by_log_score:
             return posterior.belief.mean_at(held.rows, held.cols)
         x = posterior.belief.at(held.rows, held.cols)
         return fit.likelihood.log_score(x, fit.statements(held), posterior.answers.law)
 
-    fold_map = map if workers is None else partial(_map_at_once, workers, progress)
-    return choose_rank(observations, fit.effects, predict, by_log_score=by_log_score, fold_map=fold_map)
+    fold_map = map if workers is None else partial(workers.map_together, "comparing ranks", progress)
+    choice = choose_rank(
+        observations, fit.effects, predict, by_log_score=by_log_score, fold_map=fold_map,
+        abundant=data_abound(observations.shape, observations.n),
+    )  # fmt: skip
+    climbs = [climb for climb in known.values() if climb.chains]
+    return choice, climbs[-1] if climbs else None
 
 
-def _map_at_once(workers: Workers, progress: bool | None, predict: Predict, *parts: Any) -> list[Array]:
-    """Predict all folds of a rank at the same time, their chains on the workers of a cluster."""
-    folds = list(zip(*parts, strict=False))
-    with ThreadPoolExecutor(len(folds)) as pool, track(len(folds), "comparing ranks", progress) as bar:
-        futures = [pool.submit(predict, *fold) for fold in folds]
-        try:
-            for future in as_completed(futures):
-                future.result()
-                bar.advance()
-        except BaseException:
-            workers.stop()
-            raise
-    return [future.result() for future in futures]
+def _go_on_from(
+    climb: Climb, plan: Sampling, ranks: list[int], observations: Observations, fit: ModelSpec,
+    seed: np.random.SeedSequence,
+) -> tuple[Sampling, tuple[Chain, ...]]:  # fmt: skip
+    """Continue the chains of a climb on all of the data: they know most of them, so nothing is annealed again."""
+    of_rank = {rank: cycle(known) for rank, known in climb.chains.items()}
+    known = [next(of_rank[rank]) for rank in ranks]
+    started = continue_chains(known, climb.fit, climb.part, fit, observations, seed)
+    return replace(plan, anneal=0, settle=max(1, (plan.anneal + plan.settle) // 6)), started
 
 
 # Warm starts. New rows and columns start at zero, new Student weights at one and new latent values at what was told,
@@ -484,24 +479,30 @@ def restart_chains(
     if not isinstance(sampling, Sampling):
         plan = _shorten(plan, start, observations, rows, cols)
     plan = replace(plan, anneal=0, chains=len(start.chains))
-    (m1, m2), restarted = observations.shape, []
-    match, data = None, fit.data(observations)
+    return plan, continue_chains(start.chains, start.fit, start.observations, fit, observations, seed)
+
+
+def continue_chains(
+    known: Sequence[Chain], old_fit: ModelSpec, old: Observations, fit: ModelSpec, new: Observations,
+    seed: np.random.SeedSequence,
+) -> tuple[Chain, ...]:  # fmt: skip
+    """Move chains of `old` observations to new ones, with fresh random streams."""
+    rows, cols = _positions(old, new)
+    (m1, m2), restarted = new.shape, []
+    match, data = None, fit.data(new)
     if fit.likelihood.weighted or data.limits is not None:
-        match = MeasurementMatch.find(
-            start.fit.gathered(start.observations), fit.gathered(observations), rows, cols
-        )
-    before = start.fit.data(start.observations) if data.limits is not None else data
-    for chain, child in zip(start.chains, seed.spawn(len(start.chains)), strict=True):
-        old = chain.state
-        left, right = _move_rows(old.left, rows, m1), _move_rows(old.right, cols, m2)
-        weights = match.move(old.weights) if match is not None and fit.likelihood.weighted else np.empty(0)
-        latent = np.empty(0) if match is None else match.move_latent(old.latent, before, data)
+        match = MeasurementMatch.find(old_fit.gathered(old), fit.gathered(new), rows, cols)
+    before = old_fit.data(old) if data.limits is not None else data
+    for chain, child in zip(known, seed.spawn(len(known)), strict=True):
+        state = chain.state
+        left, right = _move_rows(state.left, rows, m1), _move_rows(state.right, cols, m2)
+        weights = match.move(state.weights) if match is not None and fit.likelihood.weighted else np.empty(0)
+        latent = np.empty(0) if match is None else match.move_latent(state.latent, before, data)
         stream = dict(np.random.PCG64(child).state)
         lines = fit.likelihood.count_weights(data.shape)  # whose weights are drawn anew: others may have come
-        scalars = np.concatenate([old.scalars[: data.n_scalars - lines], np.ones(lines)])
-        state = GibbsState(left, right, scalars, weights, latent)
-        restarted.append(Chain(chain.rank, state, stream))
-    return plan, tuple(restarted)
+        scalars = np.concatenate([state.scalars[: data.n_scalars - lines], np.ones(lines)])
+        restarted.append(Chain(chain.rank, GibbsState(left, right, scalars, weights, latent), stream))
+    return tuple(restarted)
 
 
 def _shorten(

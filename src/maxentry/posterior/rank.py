@@ -26,6 +26,7 @@ MOST_PARAMETERS = 8  # per observation, of a rank worth trying: beyond this the 
 LEAST_TRIED = 2  # up to this rank all are tried
 LEAST_SHARE = 0.02  # a rank with less of the weight is left out
 MANY_FOLDS = 200  # up to so many observations a tenth is held out at a time, beyond it a fifth
+WORTH = 0.002  # nats a measurement that the mixture must gain by a rank, to try one of four times the work
 CAUTION = 20.0  # prior precision of the weights around equal ones of all ranks but 0
 EM_STEPS = 500  # of the weights of a mixture; they settle in a few dozen
 STREAM = 20_190  # of the parts and of the chains that are compared: the same for every table
@@ -84,11 +85,12 @@ class RankChoice:
 
 
 def choose_rank(
-    observations: Observations, effects: bool, predict: Predict, *, by_log_score: bool = False,
+    observations: Observations, effects: bool, predict: Predict, *, by_log_score: bool = False, abundant: bool = False,
     fold_map: Callable[..., Iterable[Array]] = map,
 ) -> RankChoice:  # fmt: skip
     """Try the ladder of ranks, doubling past its end while the last is best, and stack their predictions.
 
+    abundant: whether data abound, so that ranks past the end are tried as long as their mixture gains by them.
     fold_map: like `map`, to predict the folds of a rank at the same time.
     """
     most = _largest_rank(observations)
@@ -98,7 +100,7 @@ def choose_rank(
         return RankChoice((0 if effects else 1,), (np.nan,), (1.0,), 0)
     truth = np.concatenate([held.values for _, held in folds])
     tried: dict[int, Array] = {}
-    for rank in _ladder(effects, most, tried, None if by_log_score else truth):
+    for rank in _ladder(effects, most, tried, None if by_log_score else truth, abundant):
         seeds = rank_seeds[rank.bit_length()].spawn(len(folds))
         tried[rank] = np.concatenate(list(fold_map(predict, *zip(*folds, strict=True), repeat(rank), seeds)))
     table = np.array(list(tried.values()))
@@ -128,7 +130,9 @@ def _folds(
         yield observations.subset(~held), observations.subset(held)
 
 
-def _ladder(effects: bool, most: int, tried: dict[int, Array], truth: Array | None) -> Iterator[int]:
+def _ladder(
+    effects: bool, most: int, tried: dict[int, Array], truth: Array | None, abundant: bool
+) -> Iterator[int]:
     """Ranks to try next, looking at the errors so far; without a truth, at the log scores."""
     rank = 0 if effects else 1
     while rank <= most:
@@ -138,8 +142,22 @@ def _ladder(effects: bool, most: int, tried: dict[int, Array], truth: Array | No
         if len(tried) >= 4 and _hopeless(squares):
             return
         rank = max(1, 2 * rank)
-        if rank > LADDER[-1] and not _still_rising(squares):
+        if rank > LADDER[-1] and not (_still_rising(squares) or (abundant and _mixture_gains(tried, truth))):
             return
+
+
+def _mixture_gains(tried: dict[int, Array], truth: Array | None) -> bool:
+    """Whether the last rank makes the mixture of all better by more than `WORTH`, though others may be better alone."""
+    ranks, table = tuple(tried), np.array(list(tried.values()))
+    losses = []  # minus the mean log score, up to a constant
+    for K in (len(ranks) - 1, len(ranks)):
+        if truth is None:
+            weights = mixture_weights(table[:K], ranks[:K])
+            losses.append(-float(np.log(weights @ np.exp(table[:K])).mean()))
+        else:
+            weights = stacking_weights(table[:K], truth, ranks[:K])
+            losses.append(0.5 * float(np.log(np.mean((weights @ table[:K] - truth) ** 2))))
+    return losses[0] - losses[1] > WORTH
 
 
 def _still_rising(squares: Array) -> bool:

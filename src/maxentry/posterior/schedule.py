@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,8 +114,8 @@ class Sampling:
 
     @classmethod
     def climb(cls, lowest: bool) -> Sampling:
-        """The same where data abound: four chains that go on from rank to rank, annealed only at the lowest."""
-        return cls("population", 4, 40 if lowest else 0, 30, 8, 2)
+        """The same where data abound: two chains that go on from rank to rank, annealed only at the lowest."""
+        return cls("population", 2, 40 if lowest else 0, 30, 8, 2)
 
     @classmethod
     def long(cls, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
@@ -123,6 +123,16 @@ class Sampling:
         sweeps = WORK / sweep_work(shape, n_obs, rank)
         thin = int(np.clip(sweeps / 4 / 2000, 1, 20))
         return cls("long", 4, 200, 800 * thin, 1000, thin)
+
+
+def check_effort(effort: object, sampling: object) -> None:
+    """Refuse an effort of another name, and one beside a `Sampling(...)`."""
+    if not is_choice(effort, get_args(Effort)):
+        raise ParameterError(f"effort must be 'quick', 'normal' or 'thorough', got {show(effort)}")
+    if effort != "normal" and isinstance(sampling, Sampling):
+        raise ParameterError(
+            f"effort={effort!r} is for sampling='population' or 'long'; a Sampling(...) says itself how long to run"
+        )
 
 
 def data_abound(shape: tuple[int, int], n_obs: int) -> bool:
