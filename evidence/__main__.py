@@ -79,7 +79,7 @@ def paper(
     for name in strategy or ():
         get_strategy(name)
     cells = figure_cells(
-        figure or (), replicates or (2 if quick else 10), quick=quick, strategies=strategy or ()
+        figure or (), replicates or (2 if quick else None), quick=quick, strategies=strategy or ()
     )
     study = compare.Study(
         cells, compare.default_folder(out, "paper", quick), workers, compare.choose_engine(cluster), progress,

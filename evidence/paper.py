@@ -32,6 +32,7 @@ class FigureCase:
     case: Case
     strategies: tuple[str, ...]
     quick: Case  # the same in small, in well under a minute
+    replicates: int = 10  # fewer where a run takes minutes
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ FIGURES = {
         "jester",
         "Jester, the first 500 users who rated all 100 jokes",
         (
-            FigureCase(JESTER, (*AS_IN_THE_PAPER, *BESIDE, "means"), JESTER_SMALL),
+            FigureCase(JESTER, (*AS_IN_THE_PAPER, *BESIDE, "means"), JESTER_SMALL, 4),
             FigureCase(
                 _in_units_of_the_priors(JESTER),
                 (*AS_IN_THE_PAPER, *ITS_OWN),
@@ -104,9 +105,12 @@ FIGURES = {
 
 
 def figure_cells(
-    figures: Iterable[str] = (), replicates: int = 10, *, quick: bool = False, strategies: Iterable[str] = ()
-) -> list[Cell]:
-    """Return the runs behind these figures, with these strategies; all if none is named."""
+    figures: Iterable[str] = (), replicates: int | None = None, *, quick: bool = False, strategies: Iterable[str] = ()
+) -> list[Cell]:  # fmt: skip
+    """Return the runs behind these figures, with these strategies; all if none is named.
+
+    replicates: of every strategy on every matrix; None for as many as the figure has of it.
+    """
     wanted, only = tuple(figures) or tuple(FIGURES), tuple(strategies)
     for name in wanted:
         if name not in FIGURES:
@@ -117,5 +121,5 @@ def figure_cells(
         for panel in FIGURES[name].panels
         for strategy in panel.strategies
         if not only or strategy in only
-        for seed in range(replicates)
+        for seed in range(replicates or panel.replicates)
     ]

@@ -57,7 +57,8 @@ def test_all_figures_with_all_strategies_unless_some_are_named() -> None:
     panels = [panel for figure in FIGURES.values() for panel in figure.panels]
     assert {cell.case.name for cell in cells} == {panel.case.name for panel in panels}
     assert len({panel.case.name for panel in panels}) == len(panels)
-    assert len(cells) == 10 * sum(len(panel.strategies) for panel in panels)
+    assert len(cells) == sum(panel.replicates * len(panel.strategies) for panel in panels)
+    assert len(figure_cells(replicates=2)) == 2 * sum(len(panel.strategies) for panel in panels)
     assert {cell.seed for cell in cells} == set(range(10))
     some = figure_cells(["sim60"], 3, strategies=["maxent", "oboe"])
     assert [(c.case.name, c.strategy.name, c.seed) for c in some] == [
