@@ -29,9 +29,7 @@ def find_checks() -> dict[str, Check]:
 if __name__ == "__main__":
     head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.honest`. Before: commit b121af5."
     head += (
-        " `ratings`, `large` and `noise_by_column` are of ranks judged by 600 held-out measurements, where today it is"
-        " 2,000. Of today's prior of row and column effects are `coverage`, `real`, `movielens`, `chance`,"
-        " `stuck_chains`, `mixing`, `convergence_warnings` and `starts`; the others are of the one before,"
-        " IG(1/2, 0.0001) ([averages](averages.md)): with few values a row figures differ today."
+        " All but `could_be_had`, `large_choices` and `sampled_gain` are of today's prior of row and column effects;"
+        " those are of the one before, IG(1/2, 0.0001) ([averages](averages.md))."
     )
     main(__doc__, head, HERE.parent / "honest.md", HERE / "results", find_checks())
