@@ -1,6 +1,7 @@
 """The rank is chosen by what it predicts: stacking is an optimum, additive data get 0, low rank is found."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from tests.posterior.examples import SHORT, equal, largest_z, low_rank, matrices
 from maxentry import Observations, Sampling, complete
 from maxentry.errors import RankError
 from maxentry.posterior import rank as module
-from maxentry.posterior.rank import CAUTION, RankChoice, choose_rank, stacking_weights
+from maxentry.posterior.rank import CAUTION, Climb, RankChoice, choose_rank, stacking_weights
 
 # Stacking
 
@@ -202,7 +203,10 @@ def test_a_mixture_gains_by_its_log_score_too():
     halves = {1: np.array([right] * 50 + [wrong] * 50), 2: np.array([wrong] * 50 + [right] * 50)}
     assert module._mixture_gains(halves, None)
     assert not module._mixture_gains({1: halves[1], 2: halves[1]}, None)
+    outlier = {rank: np.append(scores, -800.0) for rank, scores in halves.items()}  # exp(-800) is zero
+    assert module._mixture_gains(outlier, None)
     truth = np.linspace(-1.0, 1.0, 100)
+    assert not module._mixture_gains({1: truth, 2: truth}, truth)  # nothing is left to gain
     off = np.resize([1.0, -1.0], 100)
     assert module._mixture_gains({1: truth + off, 2: truth - off}, truth)
     assert not module._mixture_gains({1: truth + off, 2: truth + off}, truth)
@@ -307,7 +311,7 @@ def test_where_data_abound_chains_climb_from_rank_to_rank(monkeypatch):
 
     _, Y = low_rank((60, 50), rank=3, noise=0.1, missing=0.3, seed=1)
     cold = complete(Y, sampling=SHORT, seed=1).rank_choice
-    plans = []
+    plans, climb = [], Sampling.climb
     monkeypatch.setattr(module_complete, "data_abound", lambda shape, n: True)
     monkeypatch.setattr(
         Sampling, "climb", classmethod(lambda cls, lowest: plans.append(lowest) or climb(lowest))
@@ -317,10 +321,6 @@ def test_where_data_abound_chains_climb_from_rank_to_rank(monkeypatch):
     assert climbed.best == cold.best == 4
     there = [climbed.ranks.index(rank) for rank in (0, 1, 2, 4)]
     assert np.all(np.array(climbed.errors)[there] < 1.05 * np.array(cold.errors)[there])
-
-
-def climb(lowest):
-    return Sampling("population", 4, 40 if lowest else 0, 30, 8, 2)
 
 
 @pytest.fixture
@@ -391,6 +391,43 @@ def test_chains_of_the_climb_go_on_with_every_kind_of_data(abundant, options):
     assert np.isfinite(fitted.arrays.mean).all()
     assert equal(fitted, complete(Y, seed=1, threads=1, **options))
     assert not equal(fitted, complete(Y, seed=2, **options))
+
+
+def test_yes_and_no_are_annealed_where_data_abound_too(abundant):
+    _, Y = low_rank((20, 16), rank=1, noise=0.2, missing=0.2, seed=4)
+    assert complete(np.where(np.isnan(Y), np.nan, Y > 2.0), seed=1, kind="yes/no").sampling.anneal > 0
+
+
+def test_chains_of_the_climb_are_continued_in_turn_unless_they_lack_a_component():
+    def chain(name, eta2):
+        return SimpleNamespace(name=name, state=SimpleNamespace(eta2=eta2))
+
+    def names(ranks):
+        return [chain.name for chain in climb.starts(ranks)]
+
+    climb = Climb(None, None, {1: (chain("a", 1.0), chain("b", 1.05)), 2: (chain("c", 1.2), chain("d", 1.0))})
+    assert names([1, 1, 1, 1]) == ["a", "b", "a", "b"]
+    assert names([2, 1, 2, 1, 2]) == ["d", "b", "d", "b", "d"]
+    assert names([1, 2, 1, 2]) == ["a", "d", "a", "d"]
+
+
+def test_the_climb_of_the_last_part_goes_on_whichever_part_came_last(abundant, monkeypatch):
+    """On a cluster the parts come at once, in any order."""
+    _, Y = low_rank((20, 16), rank=1, noise=0.2, missing=0.2, seed=4)
+    fitted = complete(Y, seed=1)
+    together = module.choose_rank
+
+    def backwards(*given, **options):
+        return together(*given, **options | {"fold_map": reversed_map})
+
+    monkeypatch.setattr("maxentry.posterior.complete.choose_rank", backwards)
+    assert equal(fitted, complete(Y, seed=1))
+
+
+def reversed_map(function, *parts):
+    """Like `map`, from the last item to the first."""
+    items = list(zip(*parts, strict=False))
+    return [function(*item) for item in items[::-1]][::-1]
 
 
 def test_a_given_plan_is_kept_where_data_abound(abundant):

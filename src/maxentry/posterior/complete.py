@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import cycle
 from os import PathLike
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -31,7 +30,7 @@ from maxentry.posterior.diagnostics import find_movement, warn_of_steps, watched
 from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, first_latent, name_farthest, standard_units
 from maxentry.posterior.posterior import Posterior
-from maxentry.posterior.rank import RankChoice, check_rank, choose_rank
+from maxentry.posterior.rank import Climb, RankChoice, check_rank, choose_rank
 from maxentry.posterior.schedule import (
     COSTLY,
     MOST_WORK,
@@ -198,6 +197,7 @@ def complete(
             ranks = choice.allot(plan.chains) if choice else [top] * plan.chains
             if climb is not None and is_choice(sampling, ["population"]):
                 plan, started = _go_on_from(climb, plan, ranks, observations, fit, for_chains)
+                del climb
             else:
                 started = chains.spawn_chains(for_chains, data, ranks, priors_of)
         watched = None if watching is None else watching.for_chains(len(started))
@@ -330,14 +330,6 @@ def _run(
     return chains.drop_stuck_chains(run, data)
 
 
-class Climb(NamedTuple):
-    """Where data abound, the chains that went from rank to rank on a part of the data."""
-
-    chains: dict[int, tuple[Chain, ...]]  # of each rank
-    fit: ModelSpec
-    part: Observations
-
-
 def _choose_rank(
     observations: Observations,
     fit: ModelSpec,
@@ -355,13 +347,13 @@ def _choose_rank(
     if not by_log_score:
         observations, fit = z, replace(fit, transform=NONE, scales=None)
 
-    known: dict[int, Climb] = {}  # of each training part
+    known: dict[tuple[int, ...], Climb] = {}  # of each training part, by its number: folds may come at once
     workers: Workers | None = options["workers"]
     shown = progress if workers is None else False  # on a cluster one bar shows all folds
 
     def predict(train: Observations, held: Observations, rank: int, seed: np.random.SeedSequence) -> Any:
         data, priors_of = fit.data(train), fit.priors_of(train.shape)
-        climb = known.setdefault(id(train), Climb({}, fit, train))
+        climb = known.setdefault(seed.spawn_key[-1:], Climb(fit, train))
         abound, before = data_abound(train.shape, train.n), list(climb.chains.values())
         plan = Sampling.climb(not before) if abound else Sampling.scout(train.shape, train.n, rank)
         if before:
@@ -384,8 +376,9 @@ def _choose_rank(
         observations, fit.effects, predict, by_log_score=by_log_score, fold_map=fold_map,
         abundant=data_abound(observations.shape, observations.n),
     )  # fmt: skip
-    climbs = [climb for climb in known.values() if climb.chains]
-    return choice, climbs[-1] if climbs else None
+    climb = known[max(known)] if known else None
+    # yes and no forget where they came from too slowly
+    return choice, climb if climb is not None and climb.chains and not fit.likelihood.known_noise else None
 
 
 def _go_on_from(
@@ -393,9 +386,7 @@ def _go_on_from(
     seed: np.random.SeedSequence,
 ) -> tuple[Sampling, tuple[Chain, ...]]:  # fmt: skip
     """Continue the chains of a climb on all of the data: they know most of them, so nothing is annealed again."""
-    of_rank = {rank: cycle(known) for rank, known in climb.chains.items()}
-    known = [next(of_rank[rank]) for rank in ranks]
-    started = continue_chains(known, climb.fit, climb.part, fit, observations, seed)
+    started = continue_chains(climb.starts(ranks), climb.fit, climb.part, fit, observations, seed)
     return replace(plan, anneal=0, settle=max(1, (plan.anneal + plan.settle) // 6)), started
 
 

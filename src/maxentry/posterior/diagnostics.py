@@ -58,7 +58,9 @@ class Diagnostics:
 
     `kind="population"`, dozens of short chains, each annealed on its own from the prior, all pooled. They are
     independent by construction, so the spread of their means is an honest Monte Carlo error, and what they disagree on
-    is part of the intervals. Converged if the answers would not change:
+    is part of the intervals. (Where data abound and the rank is "auto", the chains of a rank go on from two that
+    compared the ranks, the same for every seed: they are independent as far as they forget these while they settle.)
+    Converged if the answers would not change:
     - `mean_error`, the Monte Carlo error of a typical entry's mean in units of its sd, is at most 0.2;
     - nothing moves between the early and the late half of the stored draws: neither the width of the intervals nor
       the noise by more than 5% beyond chance (the noise: 1% beyond doubt), nor the means by more than 0.2 sd;

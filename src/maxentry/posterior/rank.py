@@ -6,10 +6,12 @@ proportions that would have predicted best: each gets its share of the chains. T
 alone: parts and random streams are fixed, so that two people with the same table do not disagree by chance.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +19,9 @@ from maxentry._types import Array
 from maxentry.errors import RankError, is_whole
 from maxentry.observations import Observations
 from maxentry.wording import show
+
+if TYPE_CHECKING:  # the rank rule must not load the sampler
+    from maxentry.posterior.chains import Chain, ModelSpec
 
 # (training part, held-out part, rank, seed) -> predicted mean of each held-out value, or the log of its probability
 Predict = Callable[[Observations, Observations, int, np.random.SeedSequence], Array]
@@ -27,6 +32,7 @@ LEAST_TRIED = 2  # up to this rank all are tried
 LEAST_SHARE = 0.02  # a rank with less of the weight is left out
 MANY_FOLDS = 200  # up to so many observations a tenth is held out at a time, beyond it a fifth
 WORTH = 0.002  # nats a measurement that the mixture must gain by a rank, to try one of four times the work
+SAME_NOISE = 1.1  # of a chain's noise variance over the least of its rank, beyond which it lacks a component
 CAUTION = 20.0  # prior precision of the weights around equal ones of all ranks but 0
 EM_STEPS = 500  # of the weights of a mixture; they settle in a few dozen
 STREAM = 20_190  # of the parts and of the chains that are compared: the same for every table
@@ -152,12 +158,30 @@ def _mixture_gains(tried: dict[int, Array], truth: Array | None) -> bool:
     losses = []  # minus the mean log score, up to a constant
     for K in (len(ranks) - 1, len(ranks)):
         if truth is None:
-            weights = mixture_weights(table[:K], ranks[:K])
-            losses.append(-float(np.log(weights @ np.exp(table[:K])).mean()))
+            weights, top = mixture_weights(table[:K], ranks[:K]), table[:K].max(axis=0)
+            losses.append(-float((top + np.log(weights @ np.exp(table[:K] - top))).mean()))
         else:
-            weights = stacking_weights(table[:K], truth, ranks[:K])
-            losses.append(0.5 * float(np.log(np.mean((weights @ table[:K] - truth) ** 2))))
+            square = np.mean((stacking_weights(table[:K], truth, ranks[:K]) @ table[:K] - truth) ** 2)
+            losses.append(0.5 * float(np.log(square + np.finfo(float).tiny)))
     return losses[0] - losses[1] > WORTH
+
+
+@dataclass(frozen=True, eq=False)
+class Climb:
+    """Where data abound, the chains that went from rank to rank on a part of the data."""
+
+    fit: ModelSpec
+    part: Observations
+    chains: dict[int, tuple[Chain, ...]] = field(default_factory=dict)  # of each rank
+
+    def starts(self, ranks: Sequence[int]) -> list[Chain]:
+        """A chain of the climb for each of these ranks, in turn; one that lacks a component is not continued."""
+        found = []
+        for k, rank in enumerate(ranks):
+            eta2 = np.array([chain.state.eta2 for chain in self.chains[rank]])
+            good = np.flatnonzero(eta2 <= SAME_NOISE * eta2.min())
+            found.append(self.chains[rank][good[k % good.size]])
+        return found
 
 
 def _still_rising(squares: Array) -> bool:
