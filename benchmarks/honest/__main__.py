@@ -29,7 +29,7 @@ def find_checks() -> dict[str, Check]:
 if __name__ == "__main__":
     head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.honest`. Before: commit b121af5."
     head += (
-        " All but `could_be_had`, `large_choices` and `sampled_gain` are of today's prior of row and column effects;"
-        " those are of the one before, IG(1/2, 0.0001) ([averages](averages.md))."
+        " All but `could_be_had` are of today's prior of row and column effects; that is of the one before,"
+        " IG(1/2, 0.0001) ([averages](averages.md))."
     )
     main(__doc__, head, HERE.parent / "honest.md", HERE / "results", find_checks())
