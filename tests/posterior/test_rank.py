@@ -400,7 +400,7 @@ def test_yes_and_no_are_annealed_where_data_abound_too(abundant):
 
 def test_chains_of_the_climb_are_continued_in_turn_unless_they_lack_a_component():
     def chain(name, eta2):
-        return SimpleNamespace(name=name, state=SimpleNamespace(eta2=eta2))
+        return SimpleNamespace(name=name, eta2=eta2)
 
     def names(ranks):
         return [chain.name for chain in climb.starts(ranks)]

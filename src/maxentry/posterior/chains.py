@@ -165,6 +165,11 @@ class Chain(NamedTuple):
         0,
     )  # regressions of its last run by conjugate gradients, and those that fell short
 
+    @property
+    def eta2(self) -> float:
+        """The variance of the noise."""
+        return float(self.state.scalars[kernel.ETA2])
+
     def generator(self) -> np.random.Generator:
         """The chain's random generator, where it stopped."""
         bits = np.random.PCG64()

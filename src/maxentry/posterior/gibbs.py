@@ -154,11 +154,6 @@ class GibbsState(NamedTuple):
     weights: Array  # (N,) of the noise in row order; empty for Gaussian noise
     latent: Array = np.empty(0)  # (L,) latent values of the measurements with limits, in row order
 
-    @property
-    def eta2(self) -> float:
-        """The variance of the noise."""
-        return float(self.scalars[kernel.ETA2])
-
 
 class DrawBuffers(NamedTuple):
     """Arrays that draws are written into; columns of the factors beyond a chain's rank stay zero."""

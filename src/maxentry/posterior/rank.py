@@ -178,7 +178,7 @@ class Climb:
         """A chain of the climb for each of these ranks, in turn; one that lacks a component is not continued."""
         found = []
         for k, rank in enumerate(ranks):
-            eta2 = np.array([chain.state.eta2 for chain in self.chains[rank]])
+            eta2 = np.array([chain.eta2 for chain in self.chains[rank]])
             good = np.flatnonzero(eta2 <= SAME_NOISE * eta2.min())
             found.append(self.chains[rank][good[k % good.size]])
         return found
