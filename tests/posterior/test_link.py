@@ -1,5 +1,7 @@
 """`complete` with features of rows and columns: cold rows, what matters, saving, going on, and what is refused."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +10,7 @@ from tests.reference import new_rows_slow
 
 from maxentry import Posterior, complete
 from maxentry._io import ThreadTeam
-from maxentry.errors import DataError, ParameterError
+from maxentry.errors import DataError, LabelError, ParameterError
 from maxentry.model import link as link_model
 from maxentry.model.likelihood import GAUSSIAN
 from maxentry.model.link import PRIOR, Basis, LinkPrior, find_basis
@@ -71,13 +73,63 @@ def test_new_rows_with_features_are_predicted_as_well_as_cold_ones(fitted):
     new = part.rows(nothing, features=F[WARM:])
     ours = np.sqrt(np.mean((new.arrays.mean - X[WARM:]) ** 2))
     assert ours < 1.2 * error(posterior, X)
-    with pytest.warns(UserWarning, match="expected features of the new rows, .* taken as their means"):
+    with pytest.warns(UserWarning, match="expected features of the new rows, .* those of any fitted row"):
         blind = part.rows(nothing)
     assert ours < 0.5 * np.sqrt(np.mean((blind.arrays.mean - X[WARM:]) ** 2))
     some = nothing.copy()
     some[:, :6] = X[WARM:, :6]
     told = part.rows(some, features=F[WARM:])
     assert np.sqrt(np.mean((told.arrays.mean - X[WARM:]) ** 2)) < 0.8 * ours
+
+
+def test_new_rows_without_features_are_as_uncertain_as_rows_of_which_nothing_is_known(fitted):
+    """Intervals cover what they say; at the mean of the features, as the control has it, they are far too short."""
+    F, X, Y, _ = fitted
+    part = complete(Y[:WARM], rank=2, row_features=F[:WARM], sampling=SHORT, seed=1)
+    truth = X[WARM:]
+    with pytest.warns(UserWarning, match="those of any fitted row"):
+        blind = part.rows(np.full(truth.shape, np.nan))
+    average = part.rows(np.full(truth.shape, np.nan), features=np.tile(F[:WARM].mean(0), (len(truth), 1)))
+    covered = [
+        np.mean((p.interval(0.9)[0] <= truth) & (truth <= p.interval(0.9)[1])) for p in (blind, average)
+    ]
+    assert covered[0] > 0.8
+    assert covered[1] < 0.6
+    np.testing.assert_array_equal(blind.mean, quietly(part.rows, np.full(truth.shape, np.nan)).mean)
+
+
+def quietly(function, *given):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*given)
+
+
+def test_one_missing_feature_of_a_row_without_measurements_does_not_make_it_unknowable(fitted):
+    F, _, Y, posterior = fitted
+    holed = F.copy()
+    holed[-1, 1] = np.nan  # the only one, in a row of which nothing is measured
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = complete(Y, rank=2, row_features=holed, sampling=SHORT, seed=1)
+    plain = complete(Y, rank=2, sampling=SHORT, seed=1)
+    sds = [p.arrays.sd[-1].mean() for p in (posterior, found, plain)]
+    assert sds[0] < sds[1] < 2.0 * sds[2]
+
+
+def test_features_under_labels_of_other_rows_are_refused(fitted):
+    F, X, Y, _ = fitted
+    cols = [f"T{k}" for k in range(X.shape[1])]
+    known = pd.DataFrame(F[:30], [f"K{k}" for k in range(30)], list("abcdef"))
+    fit = complete(pd.DataFrame(Y[:30], known.index, cols), 1, row_features=known, sampling=SHORT, seed=1)
+    new = pd.DataFrame(np.nan, ["N", "M"], cols)
+    with pytest.raises(
+        LabelError, match="expected features of 'N' and other new rows, got those of 'K0', 'K1'"
+    ):
+        fit.rows(new, features=known.iloc[:2])
+    counted = fit.rows(new, features=known.iloc[:2].reset_index(drop=True)).mean  # no labels: by position
+    np.testing.assert_array_equal(counted, fit.rows(new, features=F[:2]).mean)
+    unnamed = fit.rows({}, features={"N": known.iloc[0].to_dict()}).mean
+    np.testing.assert_array_equal(unnamed, fit.rows({}, features=F[:1]).mean)
 
 
 def test_features_of_new_rows_are_found_by_label_and_what_is_missing_is_said(fitted):

@@ -27,6 +27,8 @@ VALUE, MISSING = -1, -2  # what a column of the matrix holds, where it is not a 
 class Encoding(NamedTuple):
     """How cells become the p columns of the matrix: (x - centre) / scale, with x = fill where nothing is known.
 
+    The scale is the sd, of marks of missing values 1.
+
     source: the column of the table; part: VALUE, MISSING (1 where it is missing) or the position of a level.
     """
 
@@ -183,7 +185,9 @@ def _dense_encoding(table: FeatureTable) -> Encoding:
     shares = np.where(known, raw / unit, 0.0)  # of the largest, so that no square is too large
     mean = shares.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     sd = np.sqrt(np.mean(np.where(known, shares - mean, 0.0) ** 2, axis=0))
-    scale = sd * unit
+    # A mark of missing values has the size of one sd of a feature, however rare: standardised, that of a single row
+    # would be several sds, and with nothing measured of the row say that it may be anywhere.
+    scale = np.where(part == MISSING, 1.0, sd * unit)
     kept = (sd > CONSTANT) & (scale > 0) & np.isfinite(1 / np.where(scale > 0, scale, 1.0))
     fill = (mean * unit)[kept]
     return Encoding(source[kept], part[kept], fill, fill.copy(), scale[kept])

@@ -214,7 +214,7 @@ def read_new(
 ) -> tuple[FeatureTable, tuple[str, ...]]:
     """Read lines in the columns of a known table: those of the same names; an array has all of them in their order.
 
-    labels: of the lines that are wanted, in their order; where none of them is found, all lines as they stand.
+    labels: of the lines that are wanted, in their order; lines that have none, or are only counted, are as they stand.
     Returned with notes on those that are not found.
     """
     source = _open(new, Axis("row", 0, None))
@@ -231,7 +231,8 @@ def read_new(
     wanted, own = {*map(label_text, labels)}, source.labels or ()
     at = [k for k, label in enumerate(own) if label_text(label) in wanted]
     if not at:
-        if own and labels and isinstance(new, Mapping):
+        counted = [label_text(label) for label in own] == [str(k) for k in range(len(own))]
+        if own and labels and not counted:
             listed = shorten(", ".join(map(show, own)), 150)
             raise LabelError(
                 f"expected features of {show(labels[0])} and other new rows, got those of {listed}."

@@ -61,9 +61,10 @@ from maxentry.posterior.intervals import Answers, Deviation, Maps, Prediction, q
 from maxentry.progress import compiling_notice
 from maxentry.transform import NONE, ValueMap
 
-LATENT_SWEEPS = 20  # of latent values and weights
+LATENT_SWEEPS = 100  # of latent values and weights; a limit far from the mean row takes dozens
 LEAST_EFFECTIVE = 0.5  # share of the draws that weights must leave
 TIME_TO_REFIT = 0.05  # observations of new rows over those of the fit, from which it should be fitted again
+UNNAMED = "new"  # the label of a single row that has none
 MOST_WEIGHED = 64  # rows at once by which draws are weighted
 MOST_COPIED = 100_000_000  # numbers of the columns' draws that are copied to be resampled
 
@@ -130,11 +131,19 @@ class Columns(NamedTuple):
         said = stack_coefficients(d, posterior.chains, fit, posterior.observations, Q) if fit.linked else ()
         return cls(belief.right, offset, Q, np.linalg.slogdet(Q)[1], fit.effects, *said)
 
-    def means(self, features: Array | None, n: int) -> Array | None:
-        """What features say of n new rows in each draw, (n, S, K); those at the mean where none are given."""
+    def means(self, features: Array | None, n: int, of_any: Basis | None = None) -> Array | None:
+        """What features say of n new rows in each draw, (n, S, K); those at the mean where none are given.
+
+        of_any: the basis of the fitted rows; in each draw a new row has the features of any of them.
+        """
         if self.centre is None or self.W is None:
             return None
         centre = np.broadcast_to(self.centre, (n, *self.centre.shape))
+        if of_any is not None and of_any.features is not None:
+            rng, matrix = np.random.default_rng(n), of_any.features.matrix
+            some = (matrix[rng.integers(of_any.m, size=len(self.W))] for _ in range(n))
+            said = [np.einsum("sp,spk->sk", of_any.encode(rows), self.W) for rows in some]
+            return np.array([self.centre + each for each in said])
         return centre if features is None else np.asarray(centre + np.einsum("np,spk->nsk", features, self.W))
 
 
@@ -176,7 +185,9 @@ class NewRows:
         self.observations = told
         """What is observed of them, by position; None if nothing is."""
         self.n = len(form.row_labels or ())
-        means = posterior.columns.means(self._encode(features), self.n)
+        given = posterior.fit.features[0]
+        of_any = given if features is None and isinstance(given, Basis) else None
+        means = posterior.columns.means(self._encode(features), self.n, of_any)
         self._which, self._centre, self._G, self.effective = _draw_rows(
             posterior, self.n, self._repeats, apart, means
         )
@@ -189,11 +200,12 @@ class NewRows:
                 return None
             if features is None:
                 warn(
-                    "expected features of the new rows, as the fit has, got none: taken as their means",
+                    "expected features of the new rows, as the fit has, got none: they may be those of any fitted row",
                     stacklevel=4,
                 )
                 return None
-            new = given.features.encode(features, self._form.row_labels or ())
+            labels = self._form.row_labels or ()
+            new = given.features.encode(features, () if tuple(labels) == (UNNAMED,) else labels)
             if new.shape[0] != self.n:
                 raise DataError(f"expected features of {self.n} new rows, got {new.shape[0]}.")
             for note in new.notes:
@@ -366,7 +378,7 @@ def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observation
     if not frames.is_frame(new) and frames.frame_library(new) is not None:  # a series
         new = _read_series(new)
     if isinstance(new, Mapping):
-        lines = new if any(isinstance(value, Mapping) for value in new.values()) else {"new": new}
+        lines = new if any(isinstance(value, Mapping) for value in new.values()) else {UNNAMED: new}
         if wrong := [value for value in lines.values() if not isinstance(value, Mapping)]:
             raise DataError(f"expected a mapping {{column: value}} for every new row, got {show(wrong[0])}.")
         names = list(lines)
@@ -422,7 +434,9 @@ def _read_series(series: Any) -> Any:
     if len({*labels}) < len(labels):
         raise DataError("expected a series with every label once in its index, got one of them twice.")
     return {
-        "new" if series.name is None else series.name: dict(zip(labels, frames.to_list(series), strict=True))
+        UNNAMED if series.name is None else series.name: dict(
+            zip(labels, frames.to_list(series), strict=True)
+        )
     }
 
 
