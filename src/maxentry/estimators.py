@@ -29,7 +29,7 @@ from maxentry.completion import Completion, nuclear_norm
 from maxentry.completion.result import fold_in as fold_in_completion
 from maxentry.errors import DataError, MissingDependencyError, ParameterError, is_whole
 from maxentry.labels import as_array, floats
-from maxentry.model.likelihood import DataKind, Noise, kind_words
+from maxentry.model.likelihood import DataKind, NoiseChoice, kind_words
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations, find_kind
 from maxentry.posterior.complete import complete
@@ -200,7 +200,7 @@ class BayesianCompleter(_Completer):
         self,
         rank: int | Literal["auto"] = "auto",
         *,
-        noise: Noise = "gaussian",
+        noise: NoiseChoice = "auto",
         kind: DataKind | None = None,
         levels: Sequence[Any] | None = None,
         limits: tuple[float | None, float | None] | None = None,

@@ -157,7 +157,7 @@ def test_what_was_written_is_read_whatever_the_rules_are_by_now() -> None:
     strange = {"rank": 50, "acquisition": "abandoned", "lease": 1e300, "name": "", "rows": ["a", "a"]}
     read = Settings.from_json(older | strange)
     assert (read.rank, read.acquisition, read.lease, read.rows) == (50, "abandoned", 1e300, ("a", "a"))
-    assert (read.plates, read.noise, read.costs.given) == (None, "gaussian", False)
+    assert (read.plates, read.noise, read.costs.given) == (None, "auto", False)
     assert read.changed({"budget": 3.0, "plates": "rows"}).budget == 3.0
     assert read.extended("col", ["z"]).shape == (2, 5)
 

@@ -60,7 +60,7 @@ def test_what_is_not_given_has_the_declared_default(command: str) -> None:
     [
         ("--scale", "'auto', 'columns', 'rows', 'none'"),
         ("--effort", "'quick', 'normal', 'thorough'"),
-        ("--noise", "'gaussian', 'student', 'columns', 'rows'"),
+        ("--noise", "'auto', 'gaussian', 'student', 'columns', 'rows'"),
     ],
 )
 def test_a_choice_that_is_none_is_answered_by_those_there_are(option: str, choices: str) -> None:

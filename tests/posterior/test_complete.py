@@ -264,7 +264,10 @@ def test_a_matrix_of_ten_milliard_entries_is_used_through_predict():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"noise": "laplace"}, "noise must be 'gaussian', 'student', 'columns' or 'rows', got 'laplace'"),
+        (
+            {"noise": "laplace"},
+            "noise must be 'auto', 'gaussian', 'student', 'columns' or 'rows', got 'laplace'",
+        ),
         ({"sampling": "short"}, "sampling must be 'population', 'long' or a Sampling.*'short'"),
         ({"sampling": 5}, "sampling must be"),
         ({"threads": -1}, "threads must be a whole number of at least 1.*-1"),

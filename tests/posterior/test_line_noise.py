@@ -107,7 +107,9 @@ def test_it_is_saved_stored_continued_and_started_from(both, tmp_path):
     assert np.allclose(np.log(list(warm.noise_sds.values())), np.log(list(p.noise_sds.values())), atol=0.7)
     with pytest.raises(ParameterError, match="start= was fitted with noise='columns'"):
         fit(Y, more, "gaussian", start=again)
-    with pytest.raises(ParameterError, match="noise must be 'gaussian', 'student', 'columns' or 'rows'"):
+    with pytest.raises(
+        ParameterError, match="noise must be 'auto', 'gaussian', 'student', 'columns' or 'rows'"
+    ):
         fit(Y, seen, "lines")
 
 

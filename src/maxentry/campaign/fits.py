@@ -233,14 +233,16 @@ def choose_engine_of(settings: Settings, data: Observations) -> Literal["cpu", "
         return settings.engine
     from maxentry.gpu.engine import is_worth, why_no_model, why_not
     from maxentry.posterior.chains import ModelSpec
+    from maxentry.posterior.noise import choose_noise
 
     rank = USUAL_RANK if settings.rank == "auto" else settings.rank
     plan = Sampling.resolve("population", data.shape, data.n, rank)
     features = (settings.row_features or settings.col_features) is not None
     if not is_worth(plan.chains * sweep_work(data.shape, data.n, rank), plan.sweeps):
         return "cpu"
+    noise = choose_noise(settings.noise, settings.kind, data)
     likelihood = Likelihood.of(
-        settings.kind, settings.noise, settings.levels, settings.limits, settings.noise_sd, data
+        settings.kind, noise, settings.levels, settings.limits, settings.noise_sd, data
     )
     if why_no_model(likelihood, features, [rank]) is not None:
         return "cpu"

@@ -32,7 +32,7 @@ from maxentry.campaign.setting_values import (
     read_weights,
 )
 from maxentry.errors import DataError, ParameterError
-from maxentry.model.likelihood import KIND_NAMES, NOISE_NAMES, DataKind, Likelihood, Noise, kind_words
+from maxentry.model.likelihood import KIND_NAMES, NOISE_NAMES, DataKind, Likelihood, NoiseChoice, kind_words
 from maxentry.wording import show
 
 if TYPE_CHECKING:
@@ -106,10 +106,11 @@ class Settings:
         "auto", "The rank, or auto: chosen by prediction.", least=0, metavar="auto|R"
     )
     acquisition: str = _setting("predictive_variance", "How entries are chosen.", choices=CRITERION_NAMES)
-    noise: Noise = _setting(  # noqa: RUF009
-        "gaussian",
-        "student where single measurements go wrong; columns or rows where each has a noise of its own.",
-        choices=NOISE_NAMES,
+    noise: NoiseChoice = _setting(  # noqa: RUF009
+        "auto",
+        "student where single measurements go wrong; columns or rows where each has a noise of its own; auto is "
+        "gaussian, but rows or columns for many grades that differ in it.",
+        choices=("auto", *NOISE_NAMES),
     )
     effects: bool = _setting(True, "Whether rows and columns have means of their own.")
     priors: Literal["paper"] | None = _setting(
@@ -244,7 +245,8 @@ class Settings:
     @property
     def likelihood(self) -> Likelihood:
         """What a measurement says of its entry."""
-        return Likelihood(self.kind, self.noise, self.levels or (), self.limits, self.noise_sd)
+        noise = "gaussian" if self.noise == "auto" else self.noise
+        return Likelihood(self.kind, noise, self.levels or (), self.limits, self.noise_sd)
 
     @property
     def wanted(self) -> Goal:
@@ -274,7 +276,7 @@ class Settings:
             low, high, said = value, value, f"{value:g}"
         else:
             low, high, said = value.low, value.high, str(value)
-            if value.se and self.noise != "gaussian":
+            if value.se and self.likelihood.weighted:
                 wanted = f"expected values without standard errors with noise={self.noise!r}"
                 raise DataError(f"{wanted}, got {said} at {name}; leave them out, or set noise to gaussian.")
         if self.likelihood.discrete and not isinstance(value, float):

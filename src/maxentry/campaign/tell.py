@@ -150,7 +150,7 @@ def change_settings(state: State, changes: Mapping[str, Any]) -> Outcome:
                 f"limits are the ends of a scale that holds all values, got {after.limits} and {state.values[k]:g} at "
                 f"{name}; correct that value first, or strike it out"
             )
-    if after.noise != "gaussian" and beside and beside["se"].any():
+    if after.likelihood.weighted and beside and beside["se"].any():
         got = f"{int((beside['se'] > 0).sum())} with one; keep noise='gaussian'"
         raise ParameterError(f"noise={after.noise!r} is for values without standard errors, got {got}")
     return [Changed({name: getattr(after, name) for name in changes})] if changes else [], None

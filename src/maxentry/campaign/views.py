@@ -423,7 +423,7 @@ def error_of(state: State) -> str:
     if settings.kind != "numbers":
         return "probability" if settings.kind == "yes/no" else "grade"
     split = settings.noise_sd is not None
-    if not split and settings.noise == "gaussian" and told.size > state.told_keys.size:
+    if not split and not settings.likelihood.weighted and told.size > state.told_keys.size:
         plain = state.ends[0] == state.ends[1]
         different = {
             *zip(told[plain].tolist(), state.values[plain].tolist(), strict=True)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 Noise = Literal["gaussian", "student", "columns", "rows"]
 NOISE_NAMES: tuple[Noise, ...] = get_args(Noise)
+NoiseChoice = Literal["auto", "gaussian", "student", "columns", "rows"]
 DataKind = Literal["numbers", "yes/no", "grades"]
 KIND_NAMES: tuple[DataKind, ...] = get_args(DataKind)
 # What the model says of an entry, in words
@@ -53,8 +54,7 @@ ANSWER_WORDS: dict[str, str] = {
     "yes/no": "probability of yes",
     "grades": "expected grade",
 }
-# What the expected error is of, in words
-ERROR_WORDS: dict[str, str] = {
+ERROR_WORDS: dict[str, str] = {  # what the expected error is of
     "measurement": "root mean square against measurements, your units",
     "entry": "root mean square, of the entries themselves, your units",
     "probability": "root mean square, of the probability of yes",
@@ -73,7 +73,7 @@ KNOTS = 2305  # of the tables by which criteria know the noise
 def check_noise(name: str) -> Noise:
     """Return the name of a noise law; refuse any other."""
     if not isinstance(name, str) or name not in NOISE_NAMES:
-        names = ", ".join(map(repr, NOISE_NAMES[:-1]))
+        names = ", ".join(map(repr, ("auto", *NOISE_NAMES[:-1])))
         raise ParameterError(f"noise must be {names} or {NOISE_NAMES[-1]!r}, got {show(name)}")
     return name
 

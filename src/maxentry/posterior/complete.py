@@ -19,7 +19,7 @@ from maxentry._types import Array, Indices
 from maxentry.engines.cluster import Workers, open_client
 from maxentry.errors import DataError, LabelError, ParameterError, is_choice, is_whole
 from maxentry.gpu.engine import Engine, check_engine, choose_engine
-from maxentry.model.likelihood import DataKind, Likelihood, Noise, kind_words
+from maxentry.model.likelihood import DataKind, Likelihood, NoiseChoice, kind_words
 from maxentry.model.link import read_side
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations, find_kind
@@ -29,6 +29,7 @@ from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units
 from maxentry.posterior.diagnostics import find_movement, warn_of_steps, watched_entries
 from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, first_latent, name_farthest, standard_units
+from maxentry.posterior.noise import choose_noise
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.rank import Climb, RankChoice, check_rank, choose_rank
 from maxentry.posterior.schedule import (
@@ -58,7 +59,7 @@ def complete(
     data: Any,
     rank: int | Literal["auto"] = "auto",
     *,
-    noise: Noise = "gaussian",
+    noise: NoiseChoice = "auto",
     kind: DataKind | None = None,
     levels: Sequence[Any] | None = None,
     limits: tuple[float | None, float | None] | None = None,
@@ -96,7 +97,8 @@ def complete(
         `col_labels`, `row`, `col`, `value`, `row_column`, `se`, as in `Observations.of`.
     rank: of the matrix without its row and column effects; "auto" stacks 0, 1, 2, 4, 8, … by held-out prediction.
     noise: "gaussian", or "student" for data with outliers (not for values piled up at a limit: see benchmarks);
-        "columns" or "rows" where each of them has a noise of its own (`posterior.noise_sds`).
+        "columns" or "rows" where each of them has a noise of its own (`posterior.noise_sds`). "auto" is "gaussian",
+        but "rows" or "columns" for many grades that differ in it.
     kind: "numbers", "yes/no" (told as 1 and 0; answers are probabilities) or "grades" (answers are expected grades);
         by default "yes/no" for booleans, and "numbers" for all else.
     levels: the grades in their order, numbers or names; names are told as 1, 2, ...; by default the categories of a
@@ -147,7 +149,9 @@ def complete(
     if start is not None:
         priors = start.fit.priors if priors is None else priors
         check_units(start, observations)
-    likelihood = Likelihood.of(kind, noise, levels, limits, noise_sd, observations)
+    known = start.fit.noise if start is not None else "gaussian" if is_choice(engine, ["gpu"]) else None
+    law = choose_noise(noise, kind, observations, known)  # a GPU has no noise by line
+    likelihood = Likelihood.of(kind, law, levels, limits, noise_sd, observations)
     if likelihood.weighted and observations.se is not None:
         raise ParameterError(
             f"noise={likelihood.noise!r} is for values without standard errors, got "

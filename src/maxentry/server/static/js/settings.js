@@ -95,7 +95,7 @@ export async function changeSettings(path, changed) {
   const free = h("input", { type: "checkbox" });
   const engine = choose("engine", now.engine);
   const numbers = now.kind === "numbers";
-  const known = numbers && now.noise === "gaussian" ? figure(now.noise_sd, { min: 0 }) : null;
+  const known = numbers && ["auto", "gaussian"].includes(now.noise) ? figure(now.noise_sd, { min: 0 }) : null;
   const send = async () => {
     const parts = { row: costsIn(costs.row.value, labels.rows, "row"), col: costsIn(costs.col.value, labels.cols, "column") };
     const given = Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== null));

@@ -1,0 +1,68 @@
+"""The law of the noise where the user leaves it open: one noise for all, or one for each row or column of many grades.
+
+People grade alike or they do not, and so do judges and questions. Where grades abound, a noise of their own predicts
+them better if rows (or columns) differ, and costs nothing if they do not (benchmarks/kinds.md). Where data are few the
+noises of single lines can hardly be told. For numbers they may cost error (benchmarks/honest.md), so that they are the
+user's choice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxentry._types import Array, Indices32
+from maxentry.errors import is_choice
+from maxentry.model.likelihood import DataKind, Noise, NoiseChoice, check_noise
+from maxentry.observations import Observations
+from maxentry.posterior.schedule import data_abound
+
+ROUNDS = 3  # of subtracting means of rows and of columns
+DOUBT = 5.0  # standard errors by which the variances of lines must differ
+
+
+def choose_noise(
+    wish: NoiseChoice, kind: DataKind, observations: Observations, known: Noise | None = None
+) -> Noise:
+    """Return the law that the user names; for "auto" rows or columns where many grades differ in it, else gaussian.
+
+    known: the law for "auto" where something else settles it, as an earlier fit does that is continued.
+    """
+    if not is_choice(wish, ["auto"]):
+        return check_noise(wish)
+    if known is not None:
+        return known
+    if kind != "grades" or not data_abound(observations.shape, observations.n):
+        return "gaussian"
+    o = observations
+    squares = subtract_means(o) ** 2
+    by_row, by_column = (excess(squares, line, m) for line, m in zip((o.rows, o.cols), o.shape, strict=True))
+    if max(by_row, by_column) <= 0:
+        return "gaussian"
+    return "rows" if by_row >= by_column else "columns"
+
+
+def subtract_means(o: Observations) -> Array:
+    """Return the values less the means of their rows and columns."""
+    residuals = o.values - o.values.mean()
+    for _ in range(ROUNDS):
+        for line, m in zip((o.rows, o.cols), o.shape, strict=True):
+            counts = np.bincount(line, minlength=m)
+            residuals = residuals - (np.bincount(line, residuals, m) / np.maximum(counts, 1))[line]
+    return np.asarray(residuals, dtype=np.float64)
+
+
+def excess(squares: Array, line: Indices32, m: int) -> float:
+    """Return how much the variances of lines differ, relative to their mean; 0 where that may be chance.
+
+    With one law for all, the mean of n squares has variance v / n around the common mean, v that of a square. What the
+    variances of lines vary beyond that is theirs.
+    """
+    if not squares.any():
+        return 0.0
+    counts = np.bincount(line, minlength=m).astype(np.float64)
+    some, relative = counts >= 2, squares / squares.mean()
+    v = float(relative.var())
+    means = np.bincount(line, relative, m)[some] / (counts[some] - 1)  # a mean of its own was subtracted
+    beyond = float((counts[some] * (means - 1) ** 2).sum() - v * some.sum())
+    chance = v * float(np.sqrt(2 * some.sum()))
+    return beyond / float(counts[some].sum()) if beyond > DOUBT * chance else 0.0
