@@ -267,7 +267,7 @@ class _Judge:
             self.by_labels.add(entry)
         if not self.again:
             earlier, removed = self.values(line.id, entry)
-            if value in earlier:
+            if value in earlier or (earlier and self.repeats(line.id, entry, value, earlier)):
                 self.known += 1
                 return
             if earlier and not waited_for:
@@ -338,6 +338,13 @@ class _Judge:
         removed = {said for m in known if m.struck for said in m.before}
         standing: list[float | Reading] = [m.reading or m.value for m in known if not m.struck]
         return standing + fresh, removed
+
+    def repeats(
+        self, id: int | None, entry: Entry, value: float | Reading, earlier: Sequence[float | Reading]
+    ) -> bool:
+        """Whether a value without a standard error was recorded before this report with one, perhaps by `correct`."""
+        n_fresh = len(self.fresh.get(entry if id is None else id, []))
+        return value in map(_plain_value, earlier[: len(earlier) - n_fresh])
 
     def open(self, entry: Entry) -> list[Ask]:
         """Return the asks of an entry that the state has as pending or expired."""
