@@ -32,7 +32,7 @@ from maxentry.campaign.events import (
     Withdrawn,
 )
 from maxentry.campaign.ledger.tables import FAILED, REMOVED, RETRY, Ask, Finder, Measurement, entry_keys
-from maxentry.campaign.lines import Line
+from maxentry.campaign.lines import Line, use_new_labels
 from maxentry.campaign.setting_values import read_more_features, read_names, read_new_costs
 from maxentry.campaign.state import State
 from maxentry.errors import CampaignError, DataError, LabelError, MaxentryError, ParameterError, is_whole
@@ -456,6 +456,7 @@ def judge_lines(
     lines: Sequence[Line], state: State, again: bool, now: dt.datetime
 ) -> tuple[list[Event], Receipt]:
     """Turn lines into events and a receipt. Raise if any line is not valid; then nothing is recorded."""
+    lines, _ = use_new_labels(lines, state)
     judge = _Judge(lines, state, again, now)
     try:
         for k, line in enumerate(lines, 1):  # noqa: B007
@@ -495,6 +496,12 @@ def _asked_event(entries: Sequence[Entry], state: State) -> Asked:
     cost = (0.0,) * len(entries)
     why = "tried without being asked for"
     return Asked(len(state.asked) + 1, rows, cols, unknown, unknown, unknown, cost, state.version, why=why)
+
+
+def note_lines(state: State, lines: Sequence[Line]) -> list[str]:
+    """Name the former labels in these lines, and values that must be slips; mostly nothing."""
+    lines, notes = use_new_labels(lines, state)
+    return [*notes, *doubt_values(state, lines)]
 
 
 def doubt_values(state: State, lines: Sequence[Line] | None = None) -> list[str]:
