@@ -163,6 +163,10 @@ class Axis:
             by_text[text] = None if text in by_text else i
         return by_text
 
+    def has_text(self, text: str) -> bool:
+        """Whether a label, or several, read like this as text."""
+        return text in self._positions_by_text
+
     def find(self, cell: Any) -> int:
         """Return the position of the label that a cell means: the one it equals, else the only one of the same text."""
         try:

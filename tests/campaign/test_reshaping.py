@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -99,18 +100,89 @@ def test_a_renamed_row_keeps_all_that_is_known_of_it(lab: Campaign, tmp_path: Pa
         assert again.state.row_labels == lab.state.row_labels
         assert again.history(frame="columns")["what"][-3:-1] == ["'b' to 'B-2'", "'x' to 'z', 'z' to 'x'"]
         with pytest.raises(LabelError):
-            again.tell(row="b", col="y", value=1.0)
+            again.tell(row="q", col="y", value=1.0)
     check_storage(lab._storage)
 
 
-def test_a_plate_from_before_a_renaming_is_refused_with_the_name_now(lab: Campaign) -> None:
+def test_a_plate_from_before_a_renaming_is_understood(lab: Campaign) -> None:
     waiting = lab.pending(frame="columns")
-    lab.rename_rows({waiting["row"][0]: "NEW"})
-    plate = {"id": waiting["id"][:1], "row": waiting["row"][:1], "col": waiting["col"][:1], "value": [1.0]}
+    row = waiting["row"][0]
+    lab.rename_rows({row: "NEW"})
+    plate = {"id": waiting["id"][:1], "row": [row], "col": waiting["col"][:1], "value": [1.0]}
     with pytest.raises(LabelError) as refused:
-        lab.tell(plate)
+        lab.tell(plate | {"row": ["other"]})
     assert refused.value.hint.startswith("Its id is of row 'NEW': write that, if it was renamed")
-    assert lab.tell(plate | {"row": ["NEW"]}).told == 1
+    with pytest.warns(UserWarning, match=f"Rows were renamed: '{row}' is read as 'NEW'"):
+        assert lab.tell(plate).told == 1
+    assert lab.tell(plate | {"row": ["NEW"]}).known == 1
+
+
+def test_a_list_from_before_a_renaming_is_known_already(lab: Campaign, tmp_path: Path) -> None:
+    log = {name: lab.export(frame="columns")[name] for name in ("row", "col", "value")}
+    n = len(log["row"])
+    lab.rename_rows({"b": "B", "c": "C"})
+    lab.rename_cols({"x": "X"})
+    lab.rename_rows({"B": "B-2"})
+    for campaign in (lab, Campaign.open(tmp_path / "lab.db")):
+        with pytest.warns(UserWarning, match="renamed") as said:
+            assert campaign.tell(log) == (0, 0, n, 0)
+        rows, cols = (str(w.message) for w in said)
+        assert "'b' is read as 'B-2'" in rows
+        assert "'c' is read as 'C'" in rows
+        assert cols == "Columns were renamed: 'x' is read as 'X'."
+    campaign.close()
+
+
+def test_a_list_under_other_names_is_known_by_former_labels(tmp_path: Path) -> None:
+    with Campaign.create(tmp_path / "lab.db", "lab", ["ant", "bee"], ["up", "down"], **QUICK) as lab:
+        lab.rename_rows({"ant": "emmet"})
+        lab.rename_cols({"up": "top"})
+        file = tmp_path / "log.csv"
+        file.write_text("animal,way,length\nant,up,1.5\nbee,down,2.5\n")
+        with pytest.warns(UserWarning, match="read"):
+            assert lab.tell(file).told == 2
+        assert entries(lab) == {("emmet", "top"): 1.5, ("bee", "down"): 2.5}
+        file.write_text("animal,up,down\nant,1.5,3.5\nbee,,2.5\n")
+        with pytest.warns(UserWarning, match="renamed"):
+            assert lab.tell(file) == (1, 0, 2, 0)
+
+
+def test_a_label_that_has_meant_two_rows_is_not_understood(lab: Campaign) -> None:
+    lab.rename_rows({"a": "A"})
+    lab.add_rows(["a"])
+    lab.tell(row="a", col="x", value=1.0)  # the row that is called so now
+    assert entries(lab)["a", "x"] == 1.0
+    lab.rename_rows({"a": "A-2"})
+    lab.rename_rows({"b": "B", "c": "b"})
+    lab.rename_rows({"b": "C"})
+    lab.rename_rows({"d": "D"})
+    lab.remove_rows(["D"])
+    for row in ("a", "b", "d"):
+        with pytest.raises(LabelError):
+            lab.tell(row=row, col="y", value=5.0)
+    with pytest.warns(UserWarning, match="'c' is read as 'C'"):
+        assert lab.tell(row="c", col="y", value=21.0, again=True).told == 1
+
+
+def test_a_renaming_that_was_taken_back_leaves_labels_as_they_were(lab: Campaign) -> None:
+    lab.rename_rows({"b": "B"})
+    lab.rename_rows({"B": "b"})
+    assert lab.tell(row="b", col="y", value=11.0, again=True).told == 1
+    with pytest.warns(UserWarning, match="'B' is read as 'b'"):
+        assert lab.tell(row="B", col="y", value=11.0).known == 1
+
+
+def test_a_snapshot_has_former_labels(lab: Campaign, tmp_path: Path) -> None:
+    lab.rename_rows({"a": np.int64(5), "b": "a"})
+    lab.rename_cols({"x": "X"})
+    state, file = lab.state, tmp_path / "state.npz"
+    snapshots.save(state, file, "mark")
+    again = snapshots.load(file, "mark")
+    assert again is not None
+    assert again.former == state.former
+    assert (again.former.rows, again.former.cols) == ({"a": None, "b": "a"}, {"x": "X"})
+    with np.load(file) as arrays:
+        assert json.loads(arrays["about"].tobytes())["format"] == snapshots.WITH_FORMER
 
 
 def test_other_labels_are_kept_as_a_reopened_campaign_has_them(lab: Campaign, tmp_path: Path) -> None:

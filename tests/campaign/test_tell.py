@@ -231,3 +231,37 @@ def test_an_entry_that_nobody_asked_for_may_fail() -> None:
 def test_a_replicate_may_fail_beside_one_that_has_a_value(replicates: Campaign) -> None:
     replicates.tell({"row": [0, 0], "col": [0, 0], "value": ["failed", 2.5]})
     assert statuses(replicates) == ["failed", "told"]
+
+
+# With and without a standard error
+
+
+@pytest.mark.parametrize("value", [2.5, "<0.5", "0.5..0.7"])
+def test_a_value_that_got_its_standard_error_later_is_known_when_it_is_told_again_without(value: Any) -> None:
+    with campaign(rows=["a", "b"], cols=["x", "y"]) as c:
+        log = {"row": ["a", "b"], "col": ["x", "y"], "value": [value, 4.0]}
+        c.tell(log)
+        c.correct(row="a", col="x", value=value, se=0.1)
+        version = c.state.version
+        assert c.tell(log) == (0, 0, 2, 0)
+        assert c.tell(log | {"se": [0.1, None]}) == (0, 0, 2, 0)
+        assert c.state.version == version
+        with pytest.raises(CampaignError, match="recorded for row 'a', column 'x'"):
+            c.tell(row="a", col="x", value=3.5)
+        with pytest.raises(CampaignError, match="recorded for row 'a', column 'x'"):
+            c.tell(row="a", col="x", value=value, se=0.2)
+
+
+def test_an_id_whose_value_got_a_standard_error_is_known_when_its_plate_is_told_again() -> None:
+    with campaign(policy=lowest) as c:
+        c.ask(2)
+        c.tell([1, 2], [1.5, 2.5])
+        c.correct(1, 1.5, se=0.1)
+        assert c.tell([1, 2], [1.5, 2.5]).known == 2
+
+
+def test_one_value_with_and_without_a_standard_error_in_one_report_is_refused() -> None:
+    with campaign(rows=["a", "b"], cols=["x", "y"]) as c:
+        for se in ([0.1, None], [None, 0.1]):
+            with pytest.raises(CampaignError, match="expected one value"):
+                c.tell({"row": ["a", "a"], "col": ["x", "x"], "value": [1.0, 1.0], "se": se})

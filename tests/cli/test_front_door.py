@@ -266,6 +266,27 @@ def test_a_misspelt_row_is_renamed() -> None:
     assert "got both" in run("rename", "x", "--row", "r3", "--col", "c2").stderr
 
 
+def test_a_list_under_former_labels_is_told_after_a_renaming() -> None:
+    good("new", "lab", "--shape", "4x3", "--seed", "1")
+    Path("log.csv").write_text("row,col,value\nr2,c1,1.5\nr3,c1,2.5\n")
+    good("tell", "log.csv")
+    good("rename", "R-2", "--row", "r2")
+    good("rename", "C-1", "--col", "c1")
+    said = good("tell", "log.csv").stderr
+    assert said == (
+        "Rows were renamed: 'r2' is read as 'R-2'.\n"
+        "Columns were renamed: 'c1' is read as 'C-1'.\n"
+        "0 values told, 2 known already.\n"
+    )
+    Path("wide.csv").write_text("name,c1,c2\nr2,,4.5\n")
+    assert "1 value told" in good("tell", "wide.csv").stderr
+    good("tell", "--row", "r2", "--col", "c3", "--value", "5.5")
+    assert "R-2,c3,5.5" in good("export").stdout
+    failed = good("fail", "--row", "r4", "--col", "c1").stderr
+    assert "'c1' is read as 'C-1'" in failed
+    assert "1 entry failed" in failed
+
+
 def test_a_campaign_is_renamed_and_deleted() -> None:
     good("new", "lab", "--shape", "4x3")
     assert answer("rename", "yields") == {"campaign": "yields", "before": "lab"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -370,6 +371,73 @@ def test_one_number_with_both_marks_tells_what_a_point_is(mark: str, name: str) 
     Path(name).write_text(lines.replace("1.234" + mark, "1.234,0" + mark))
     good("new", "lab", "--from", name)
     assert [entry["value"] for entry in answer("export")["entries"]] == [1234.5, 2, 1234, 3, 5.5, 1]
+
+
+THOUSANDS = "may mean 1234. If it does, write such numbers without points."
+
+
+def test_a_point_between_semicolons_that_may_be_one_of_thousands_is_named() -> None:
+    Path("s.csv").write_text("row;col;value\na;x;500\nb;x;1.234\na;y;12.500\nb;y;7\n")
+    said = (
+        "s.csv, line 3, column value: '1.234' is read with a decimal point, but between semicolons "
+        + THOUSANDS
+    )
+    assert said in good("new", "lab", "--from", "s.csv").stderr
+    assert [entry["value"] for entry in answer("export")["entries"]] == [500, 1.234, 12.5, 7]
+    told = good("tell", "s.csv").stderr
+    assert said in told
+    assert "4 known already" in told
+    Path("wide.csv").write_text("row;x;y;z\na;1;2;3\nb;1.234;1;2\nc;4;5;6\n")
+    assert (
+        THOUSANDS in good("complete", "wide.csv", "-o", "done.csv", "--rank", "1", "--effort", "quick").stderr
+    )
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ("1.234", "0.593"),
+        ("1.234", "12.5"),
+        ("12.5", "1.234"),
+        ("1.234", "1234.567"),
+        ("1.234", "<0.5"),
+        ("1.234", "0.5..0.7"),
+        ("1.234", "1.5e3"),
+        ("1.234", ".5"),
+        ("12.34", "1.2345"),
+        ("1234", "567"),
+        ("1,234", "567"),
+        ("2026.01.123", "12:30"),
+    ],
+)
+def test_a_number_that_settles_what_a_point_is_needs_no_note(cells: tuple[str, str]) -> None:
+    text = "row;col;value\na;x;{}\nb;x;{}\n".format(*cells)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tables.read(io.StringIO(text)).notes == ()
+
+
+@pytest.mark.parametrize("cell", ["1.234", "-1.234", "<1.234", "1.234..5.678", "[1.234; 5.678]", "999.000"])
+def test_python_warns_of_points_that_may_be_those_of_thousands(cell: str) -> None:
+    text = f'row;col;value\na;x;5\nb;x;"{cell}"\n'
+    with pytest.warns(UserWarning, match="line 3, column value: .* between semicolons may mean"):
+        assert len(tables.read(io.StringIO(text)).notes) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "row,col,value\na,x,1.234\n",
+        "row\tcol\tvalue\na\tx\t1.234\n",
+        "id;x\n1.234;5\n2.345;6\n",
+        "value;row;col\n5;1.234;x\n",
+    ],
+    ids=["commas", "tabs", "labels", "rows"],
+)
+def test_points_elsewhere_are_decimal_points(text: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tables.read(io.StringIO(text)).notes == ()
 
 
 def test_a_replicate_that_is_asked_for_may_fail() -> None:

@@ -260,3 +260,14 @@ def test_how_a_file_was_read_is_said_with_the_table_and_with_the_receipt() -> No
         assert [(x["row"], x["col"], x["value"]) for x in items] == [("a", "x", 45.0), ("b", "y", 7.0)]
         plain = client.post("/tables", content=b"a,b\nx,1.5\n", headers=BYTES)
         assert plain.json()["notes"] == []
+
+
+@pytest.mark.filterwarnings("ignore:.*between semicolons")
+def test_points_between_semicolons_that_may_be_those_of_thousands_are_said() -> None:
+    content = b"row;col;value\na;x;1.234\nb;y;12.500\n"
+    with serving() as client:
+        path = begin(client, rows=["a", "b"], cols=["x", "y"])
+        [note] = client.post("/tables", content=content, headers=BYTES).json()["notes"]
+        assert note.startswith("the file, line 2, column value: '1.234' is read with a decimal point")
+        told = client.post(f"{path}/tell/csv", content=content, headers={"Content-Type": "text/csv"}).json()
+        assert (told["told"], [note.removeprefix("the file, ")]) == (2, told["notes"])

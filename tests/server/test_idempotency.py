@@ -53,6 +53,22 @@ def test_a_slip_is_noted_when_it_is_told_again_too() -> None:
         assert client.post("/campaigns", json=body).json()["notes"] == [said]
 
 
+def test_former_labels_are_understood_and_noted() -> None:
+    with serving() as client:
+        path = begin(client, rows=["a", "b", "c"], cols=["x", "y"])
+        log = {"lines": [{"row": "a", "col": "x", "value": 1}]}
+        client.post(f"{path}/tell", json=log).raise_for_status()
+        renamed = client.post(f"{path}/rows/rename", json={"labels": ["a"], "names": ["A"]})
+        renamed.raise_for_status()
+        note = "Rows were renamed: 'a' is read as 'A'."
+        again = client.post(f"{path}/tell", json=log).json()
+        assert again == {"told": 0, "failed": 0, "known": 1, "awaited": 0, "notes": [note]}
+        text = client.post(
+            f"{path}/tell/csv", content=b"row,col,value\na,x,1\n", headers={"Content-Type": "text/csv"}
+        )
+        assert (text.json()["known"], text.json()["notes"]) == (1, [note])
+
+
 def test_the_same_key_tells_once_and_answers_the_same() -> None:
     with serving() as client:
         path = begin(client)

@@ -428,8 +428,8 @@ class Campaign:
         or both (then they must agree); and value, or low and high (of yes and no: successes and trials, each trial one
         measurement); and se (also for a table: se= names the column; an empty one: none is known). An empty value
         (None, NaN) is still awaited. "failed" in the column value or status, or a yes in the column failed, records a
-        failure, as `fail` does. Either all lines are recorded or none. A warning names unused columns, and values that
-        lie so far from all others that they must be slips.
+        failure, as `fail` does. All lines are recorded or none. A warning names unused columns, former labels that are
+        read as those now, and values that lie so far from all others that they must be slips.
 
         A line with an id is about that id; ids that have expired, failed or been withdrawn are accepted. A line without
         an id is about its entry, which need not have been asked for. Telling the same value again changes nothing. A
@@ -444,8 +444,8 @@ class Campaign:
         beside = {"low": low, "high": high, "se": se, "words": state.settings.words, "known": known_of(state)}
         lines = read_lines(ids, values, row=row, col=col, value=value, **beside)
         receipt = self.tell_lines(lines, again, who)
-        for doubt in tell.doubt_values(self._latest, lines):
-            warn(doubt, stacklevel=2)
+        for note in tell.note_lines(self._latest, lines):
+            warn(note, stacklevel=2)
         return receipt
 
     def correct(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from warnings import warn
 
 from maxentry import cells, frames, tables
+from maxentry.campaign.ledger.former import NO_FORMER
 from maxentry.cells import Words
 from maxentry.errors import DataError
 from maxentry.frames import is_sequence, to_list
@@ -68,14 +69,47 @@ class Known(NamedTuple):
 
 
 def known_of(state: State) -> Known:
-    """Return what a campaign knows of its rows and columns."""
+    """Return what a campaign knows of its rows and columns, with their former labels."""
     settings = state.settings
     nouns = settings.row_name, settings.col_name, settings.value_name
-    return Known(state.row_labels, state.col_labels, *nouns, settings.words)
+    former = (
+        tuple(x for x, now in known.items() if now is not None)
+        for known in (state.former.rows, state.former.cols)
+    )
+    rows, cols = (labels + more for labels, more in zip((settings.rows, settings.cols), former, strict=True))
+    return Known(rows, cols, *nouns, settings.words)
+
+
+def use_new_labels(lines: Sequence[Line], state: State) -> tuple[Sequence[Line], list[str]]:
+    """Return the lines with the labels that renamed rows and columns have now, and notes that say so."""
+    if state.former == NO_FORMER:
+        return lines, []
+    notes = []
+    for side, axis, former in (
+        ("row", state.row_axis, state.former.rows),
+        ("col", state.col_axis, state.former.cols),
+    ):
+        now = {x: label for x, label in former.items() if label is not None and not axis.has_text(x)}
+        labels = [getattr(line, side) for line in lines] if now else []
+        texts = ["" if label is None else label_text(label) for label in labels]
+        if used := {x: now[x] for x in texts if x in now}:
+            lines = [
+                line._replace(**{side: used[x]}) if x in used else line
+                for line, x in zip(lines, texts, strict=True)
+            ]
+            notes.append(_name_renamed(axis.name, used))
+    return lines, notes
+
+
+def _name_renamed(side: str, used: Mapping[str, Any]) -> str:
+    shown = [f"{show(text)} is read as {show(now)}" for text, now in used.items()]
+    more = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
+    return f"{side.capitalize()}s were renamed: {', '.join(shown[:MOST_NAMED])}{more}."
 
 
 COLUMNS = ("id", "row", "col", "value", "failed", "status", "reason")
 ONE_VALUE = "Call the column of values value (in the shell --names ROW,COL,VALUE names it)."
+MOST_NAMED = 3  # of renamed rows
 LONGEST_LABEL = 40  # characters of a label in the place of an error
 LONG = "A long table has the columns id (or row and col) and value."
 

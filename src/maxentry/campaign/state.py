@@ -23,6 +23,7 @@ from maxentry.acquisition.problem import Costs
 from maxentry.belief import Entries
 from maxentry.campaign import events
 from maxentry.campaign.events import Record
+from maxentry.campaign.ledger.former import NO_FORMER, FormerLabels
 from maxentry.campaign.ledger.tables import (
     FAILED,
     LEAP,
@@ -78,6 +79,7 @@ class State:
     digest: str | None = None  # of event `version` (see chain.py)
     leaps: tuple[Leap, ...] = ()  # where the clocks of the events leapt ahead
     removed: tuple[Labels, Labels] = ((), ())  # rows and columns that were removed, in that order
+    former: FormerLabels = NO_FORMER  # of rows and columns that were renamed
 
     # The matrix
 
@@ -255,7 +257,7 @@ class State:
             return self
         draft = _Draft(
             self.settings, self.version, self.changed_at, self.digest, self.leaps, self.asked, self.measurements,
-            self.removed,
+            self.removed, self.former,
         )  # fmt: skip
         for record in chain([first], iterator):
             try:
@@ -272,7 +274,7 @@ class State:
             raise _does_not_follow(draft.version, error) from error
         later = State(
             settings, draft.version, self.created_at, draft.changed_at, asked, measurements, draft.digest,
-            tuple(draft.leaps), draft.removed,
+            tuple(draft.leaps), draft.removed, draft.former,
         )  # fmt: skip
         if settings is self.settings:  # the axes have an index of all labels
             known = vars(self)
@@ -328,14 +330,13 @@ class _Draft:
         asked: Asks,
         measurements: Measurements,
         removed: tuple[Labels, Labels],
+        former: FormerLabels,
     ) -> None:
-        self.removed = removed
+        self.removed, self.former = removed, former
         self._settings, self.version, self.changed_at, self.digest = settings, version, changed_at, digest
         self._labels: dict[str, list[Any]] = {"row": [], "col": []}  # added, and not in the settings yet
         self.leaps = list(leaps)
-        self._widest = max(
-            self.leaps, key=_width, default=None
-        )  # the likeliest work of a clock that is ahead
+        self._widest = max(self.leaps, key=_width, default=None)  # most likely by a clock that is ahead
         self._asks, self._measurements, self._authors = asked, measurements, asked.authors
         # New asks and measurements in columns; and, by event, how many there are and what they have in common
         self._asked: dict[str, list[Any]] = {name: [] for name in ASKED}
@@ -357,6 +358,8 @@ class _Draft:
             raise StorageError(f"expected event {self.version + 1}, got event {record.number}.")
         if record.at != self.changed_at:
             self._move_clock(record.at)
+        if isinstance(record.event, events.Listed):
+            self.former = self.former.after(record.event)
         match record.event:
             case events.Told() as event:
                 self._tell(event, record)
@@ -411,15 +414,15 @@ class _Draft:
     def _remove_labels(self, side: Side, labels: Labels) -> None:
         """Remove rows or columns: strike out their measurements, withdraw their asks, and renumber the others."""
         settings, asked, told = self.settings, self.asks(), self.measurements()
-        k = int(side == "col")
+        k, noun = (0, "row") if side == "row" else (1, "column")
         known = {label: i for i, label in enumerate((settings.rows, settings.cols)[k])}
         gone = np.array([known[label] for label in labels], dtype=np.int64)
         places = new_places(len(known), gone, len(self.removed[k]))
-        noun = "row" if side == "row" else "column"
         removed = tuple((*old, *labels) if j == k else old for j, old in enumerate(self.removed))
         self.__init__(  # type: ignore[misc]
             settings.without(side, gone), self.version, self.changed_at, self.digest, self.leaps,
-            asked.renumbered(side, places, f"the {noun} was removed"), told.renumbered(side, places), removed,
+            asked.renumbered(side, places, f"the {noun} was removed"), told.renumbered(side, places),
+            removed, self.former,
         )  # fmt: skip
 
     def _move_clock(self, at: dt.datetime) -> None:

@@ -32,7 +32,7 @@ from maxentry.campaign.events import (
     Withdrawn,
 )
 from maxentry.campaign.ledger.tables import FAILED, REMOVED, RETRY, Ask, Finder, Measurement, entry_keys
-from maxentry.campaign.lines import Line
+from maxentry.campaign.lines import Line, use_new_labels
 from maxentry.campaign.setting_values import read_more_features, read_names, read_new_costs
 from maxentry.campaign.state import State
 from maxentry.errors import CampaignError, DataError, LabelError, MaxentryError, ParameterError, is_whole
@@ -267,7 +267,7 @@ class _Judge:
             self.by_labels.add(entry)
         if not self.again:
             earlier, removed = self.values(line.id, entry)
-            if value in earlier:
+            if value in earlier or (earlier and self.repeats(line.id, entry, value, earlier)):
                 self.known += 1
                 return
             if earlier and not waited_for:
@@ -338,6 +338,13 @@ class _Judge:
         removed = {said for m in known if m.struck for said in m.before}
         standing: list[float | Reading] = [m.reading or m.value for m in known if not m.struck]
         return standing + fresh, removed
+
+    def repeats(
+        self, id: int | None, entry: Entry, value: float | Reading, earlier: Sequence[float | Reading]
+    ) -> bool:
+        """Whether a value without a standard error was recorded before this report with one, perhaps by `correct`."""
+        n_fresh = len(self.fresh.get(entry if id is None else id, []))
+        return value in map(_plain_value, earlier[: len(earlier) - n_fresh])
 
     def open(self, entry: Entry) -> list[Ask]:
         """Return the asks of an entry that the state has as pending or expired."""
@@ -449,6 +456,7 @@ def judge_lines(
     lines: Sequence[Line], state: State, again: bool, now: dt.datetime
 ) -> tuple[list[Event], Receipt]:
     """Turn lines into events and a receipt. Raise if any line is not valid; then nothing is recorded."""
+    lines, _ = use_new_labels(lines, state)
     judge = _Judge(lines, state, again, now)
     try:
         for k, line in enumerate(lines, 1):  # noqa: B007
@@ -488,6 +496,12 @@ def _asked_event(entries: Sequence[Entry], state: State) -> Asked:
     cost = (0.0,) * len(entries)
     why = "tried without being asked for"
     return Asked(len(state.asked) + 1, rows, cols, unknown, unknown, unknown, cost, state.version, why=why)
+
+
+def note_lines(state: State, lines: Sequence[Line]) -> list[str]:
+    """Name the former labels in these lines, and values that must be slips; mostly nothing."""
+    lines, notes = use_new_labels(lines, state)
+    return [*notes, *doubt_values(state, lines)]
 
 
 def doubt_values(state: State, lines: Sequence[Line] | None = None) -> list[str]:

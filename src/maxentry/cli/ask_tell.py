@@ -279,6 +279,7 @@ def fail(
         raise typer.BadParameter("expected ids, or --row and --col.")
     with open_campaign(storage, name) as campaign:
         if not ids:
+            row, col = _find_labels(campaign, row, col)
             if not _is_pending(campaign, row, col):
                 _refuse_measured(campaign, row, col)
             campaign.tell({"row": [row], "col": [col], "failed": [True], "reason": [reason]}, who=who)
@@ -287,6 +288,16 @@ def fail(
         they = "it" if len({*ids}) == 1 else "they"
         then = f"{they} may be asked for again" if retry else f"{they} will not be asked for again (--retry)"
         _report_ids(campaign.name, "failed", ids, as_json, f"; {then}")
+
+
+def _find_labels(campaign: Campaign, row: str | None, col: str | None) -> tuple[Any, Any]:
+    """The labels that an entry has now; say so where it is named by former ones."""
+    from maxentry.campaign.lines import Line, use_new_labels
+
+    (line,), notes = use_new_labels([Line(None, row, col, None)], campaign.state)
+    for note in notes:
+        output.warn(note)
+    return line.row, line.col
 
 
 def _is_pending(campaign: Campaign, row: str | None, col: str | None) -> bool:

@@ -152,16 +152,18 @@ class EventPage(Page[EventLine]):
 
 
 class ReceiptResponse(_response(Receipt)):  # type: ignore[misc]
-    """How many lines were recorded, failed, known before, and still awaited; and values that must be slips."""
+    """How many lines were recorded, failed, known before, and still awaited; and what may not be meant."""
 
-    notes: list[str] = Field([], description="On values so far from all others that they must be slips.")
+    notes: list[str] = Field(
+        [], description="On values so far from all others that they must be slips, and on former labels."
+    )
 
 
 class FileReceiptResponse(ReceiptResponse):
     """The same for a file, the names of its columns that were not used, and how its text was read."""
 
     notes: list[str] = Field(
-        [], description="How the file was read, where that may not be meant; and on slips."
+        [], description="How the file was read, where that may not be meant; on slips and former labels."
     )
     unused: list[str]
     encoding: str | None = Field(None, description=ENCODING)

@@ -19,6 +19,7 @@ from maxentry._io import decode_text
 from maxentry.errors import DataError, ParameterError
 from maxentry.tables import excel, parquet
 from maxentry.tables.table import (
+    ALIASES,
     ENDINGS,
     NUMBER,
     DecimalComma,
@@ -160,7 +161,8 @@ def _from_text(text: str, source: str, separator: str | None) -> Table:
     columns = [[line[j] for line in body] for j in range(len(names))]
     numbers = [number for number, _ in lines[1:]]
     decimal_comma = _find_decimal_comma(columns, _DECIMAL_COMMA.get(found, "unambiguous"))
-    return Table(names, columns, source, numbers, decimal_comma, title=" ".join(title))
+    table = Table(names, columns, source, numbers, decimal_comma, title=" ".join(title))
+    return _note_thousands(table) if decimal_comma == "always" else table
 
 
 def _most_frequent(line: str) -> str:
@@ -221,6 +223,45 @@ def _find_decimal_comma(columns: Iterable[Sequence[Any]], usual: DecimalComma) -
     cells = (cell for column in columns for cell in column)
     tells = any(isinstance(cell, str) and "," in cell and sign.fullmatch(cell) for cell in cells)
     return "only" if tells else usual
+
+
+# Between semicolons 1.234 may mean 1234, as in 1.234,5, unless another number shows that points are decimal points.
+
+_POINT_NUMBER = re.compile(r"[+\-\N{MINUS SIGN}]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?")
+_MAYBE_THOUSANDS = re.compile(r"[+\-\N{MINUS SIGN}]?[1-9]\d{0,2}\.\d{3}")
+_ENDS = re.compile(r"\.\.|;")  # between the ends of a range
+
+
+def _note_thousands(table: Table) -> Table:
+    """Say that a number like 1.234 is read as 1.234, where no other number settles that it is no 1234."""
+    example = _find_thousands(table)
+    if example is None:
+        return table
+    k, j, text = example
+    said = f"{show(text)} is read with a decimal point, but between semicolons may mean"
+    note = f"{table.where(k)}, column {table.names[j]}: {said} {text.replace('.', '')}."
+    note += " If it does, write such numbers without points."
+    warnings.warn(note, stacklevel=5)
+    return replace(table, notes=(*table.notes, note))
+
+
+def _find_thousands(table: Table) -> tuple[int, int, str] | None:
+    """Return line, column and text of the first number like 1.234 that is no label; None if another settles it."""
+    named = [name.lower() for name in table.names]
+    labels = {j for j, name in enumerate(named) if name in ("row", *ALIASES["col"], *ALIASES["id"])}
+    labels |= set() if named[0] in ALIASES["value"] else {0}
+    example: tuple[int, int, str] | None = None
+    for j, (name, column) in enumerate(zip(table.names, table.columns, strict=True)):
+        for k, cell in enumerate([name, *column], -1):
+            if not isinstance(cell, str) or "." not in cell:
+                continue
+            for text in map(str.strip, _ENDS.split(cell.strip("[]<>≤≥= "))):
+                if not _MAYBE_THOUSANDS.fullmatch(text):
+                    if _POINT_NUMBER.fullmatch(text):
+                        return None
+                elif example is None and k >= 0 and j not in labels:
+                    example = k, j, text
+    return example
 
 
 def _place(source: str, line: int) -> str:

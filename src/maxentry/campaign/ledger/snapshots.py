@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from maxentry import labels as label_codec
 from maxentry._io import write_atomically
+from maxentry.campaign.ledger.former import NO_FORMER, FormerLabels
 from maxentry.campaign.ledger.tables import (
     ASK_TYPES,
     MEASUREMENT_TYPES,
@@ -33,6 +35,7 @@ from maxentry.readings import Reading
 FORMAT = 1  # of the file; increase it when it changes, or when the same events give another state
 WITH_READINGS = 3  # where there are or were limits or standard errors, which format 1 does not know
 WITH_REMOVED = 5  # where rows or columns were removed; format 4 may have an n_initial beyond what is left
+WITH_FORMER = 6  # where rows or columns were renamed
 
 
 def save(state: State, file: Path, mark: str) -> None:
@@ -49,6 +52,7 @@ def save(state: State, file: Path, mark: str) -> None:
         "leaps": [[before.isoformat(), after.isoformat()] for before, after in state.leaps],
         "settings": state.settings.to_json(),
         "removed": [label_codec.encode(labels) for labels in state.removed],
+        "former": [_write_former(known) for known in (state.former.rows, state.former.cols)],
         "authors": [[who, _offset(zone)] for who, zone in list(state.asked.authors.known)],
         "reasons": list(state.asked.reasons.items()),
         "before": list(state.measurements.before.items()),
@@ -74,7 +78,7 @@ def load(file: Path, mark: str) -> State | None:
 
 def _read(arrays: dict[str, Any], mark: str) -> State | None:
     about = json.loads(arrays["about"].tobytes())
-    known = about["format"] in (FORMAT, WITH_READINGS, WITH_REMOVED) and about["uuid"] == mark
+    known = about["format"] in (FORMAT, WITH_READINGS, WITH_REMOVED, WITH_FORMER) and about["uuid"] == mark
     if not known or not isinstance(about["digest"], str):
         return None
     authors = Authors((who, _zone(seconds)) for who, seconds in about["authors"])
@@ -96,11 +100,14 @@ def _read(arrays: dict[str, Any], mark: str) -> State | None:
         about["digest"],
         tuple((moment(before), moment(after)) for before, after in about["leaps"]),
         _read_removed(about.get("removed")),
+        FormerLabels(*map(_read_former, about.get("former", ()))),
     )
 
 
 def _choose_format(state: State) -> int:
     """Return the lowest format that has all of this state."""
+    if state.former != NO_FORMER:
+        return WITH_FORMER
     if any(state.removed):
         return WITH_REMOVED
     return WITH_READINGS if _has_readings(state.measurements) else FORMAT
@@ -109,6 +116,15 @@ def _choose_format(state: State) -> int:
 def _read_removed(stored: Any) -> tuple[Labels, Labels]:
     rows, cols = ((), ()) if stored is None else (tuple(label_codec.decode(x) or ()) for x in stored)
     return rows, cols
+
+
+def _write_former(known: Mapping[str, Any]) -> list[Any]:
+    """Return former labels as JSON data: their text, and the labels now, or null."""
+    return [[text, now if now is None else label_codec.encode((now,))] for text, now in known.items()]
+
+
+def _read_former(stored: Any) -> dict[str, Any]:
+    return {text: now if now is None else (label_codec.decode(now) or ())[0] for text, now in stored}
 
 
 def _has_readings(known: Measurements) -> bool:

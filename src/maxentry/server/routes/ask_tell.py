@@ -13,7 +13,7 @@ from maxentry import frames, tables
 from maxentry.campaign import views
 from maxentry.campaign.events import Failed, Told
 from maxentry.campaign.lines import Line, find_unused, known_of, name_roles, read_lines
-from maxentry.campaign.tell import Receipt, doubt_values
+from maxentry.campaign.tell import Receipt, note_lines
 from maxentry.cells import Statement, flag_text
 from maxentry.errors import DataError
 from maxentry.progress import Watch
@@ -188,7 +188,7 @@ def _tell(
         state = here.campaign.state
     except Repeated as repeated:
         receipt, state = _past_receipt(here, lines, repeated.span), state_after(here, repeated.span.after)
-    return schemas.ReceiptResponse(**receipt._asdict(), notes=doubt_values(state, lines))
+    return schemas.ReceiptResponse(**receipt._asdict(), notes=note_lines(state, lines))
 
 
 def _past_receipt(here: OpenCampaign, lines: list[Line], span: EventSpan) -> Receipt:
