@@ -132,6 +132,39 @@ def test_features_under_labels_of_other_rows_are_refused(fitted):
     np.testing.assert_array_equal(unnamed, fit.rows({}, features=F[:1]).mean)
 
 
+def test_features_of_new_rows_without_labels_are_taken_in_their_order(fitted):
+    """Arrays, plain frames and single rows have no labels to go by, whatever the labels of the features."""
+    F, X, Y, _ = fitted
+    known = pd.DataFrame(F, columns=list("abcdef"))
+    fit = complete(Y[:30], 1, row_features=known.iloc[:30], sampling=SHORT, seed=1)
+    nothing = np.full((2, X.shape[1]), np.nan)
+    expected = fit.rows(nothing, features=F[30:32]).mean
+    for labels in ([30, 31], ["x", "y"], [1, 2]):  # the last one has the position of a row among its labels
+        given = known.iloc[30:32].set_axis(labels)
+        np.testing.assert_array_equal(fit.rows(nothing, features=given).mean, expected)
+        np.testing.assert_array_equal(fit.rows(pd.DataFrame(nothing), features=given).mean, expected)
+    backwards = known.iloc[[31, 30]].set_axis([1, 0])  # all positions are there
+    np.testing.assert_array_equal(fit.rows(nothing, features=backwards).mean, expected)
+    one = fit.rows(nothing[0], features=known.iloc[[30]]).mean
+    np.testing.assert_array_equal(one, fit.rows(nothing[:1], features=F[[30]]).mean)
+    unnamed = fit.rows(pd.Series(nothing[0], np.arange(X.shape[1])), features=known.iloc[[30]]).mean
+    np.testing.assert_array_equal(unnamed, one)
+    with pytest.raises(DataError, match="expected features of 2 new rows, got 3"):
+        fit.rows(nothing, features=known.iloc[30:33])
+
+
+def test_a_new_row_may_be_called_new(fitted):
+    F, _, Y, _ = fitted
+    known = pd.DataFrame(F, columns=list("abcdef"))
+    fit = complete(Y[:30], 1, row_features=known.iloc[:30], sampling=SHORT, seed=1)
+    found = fit.rows({"new": {}}, features=known.iloc[30:32].set_axis(["other", "new"])).mean
+    np.testing.assert_array_equal(found, fit.rows({"any": {}}, features=F[[31]]).mean)
+    with pytest.raises(
+        LabelError, match="expected features of 'new' and other new rows, got those of 'other'"
+    ):
+        fit.rows({"new": {}}, features=known.iloc[[30]].set_axis(["other"]))
+
+
 def test_features_of_new_rows_are_found_by_label_and_what_is_missing_is_said(fitted):
     F, X, *_ = fitted
     names, cols = [f"K{k}" for k in range(len(F))], [f"T{k}" for k in range(X.shape[1])]

@@ -178,10 +178,14 @@ class NewRows:
     """
 
     def __init__(
-        self, posterior: Fitted, form: frames.Form, told: Observations | None, apart: bool = False, features: Any = None
+        self, posterior: Fitted, form: frames.Form, told: Observations | None, named: bool = False,
+        apart: bool = False, features: Any = None,
     ) -> None:  # fmt: skip
-        """Draw them; `read_new_rows` has the form and what was told. apart: rows do not depend on each other."""
-        self._posterior, self._form = posterior, form
+        """Draw them; `read_new_rows` has the form, what was told, and whether rows came with labels.
+
+        apart: rows do not depend on each other.
+        """
+        self._posterior, self._form, self._named = posterior, form, named
         self.observations = told
         """What is observed of them, by position; None if nothing is."""
         self.n = len(form.row_labels or ())
@@ -204,8 +208,7 @@ class NewRows:
                     stacklevel=4,
                 )
                 return None
-            labels = self._form.row_labels or ()
-            new = given.features.encode(features, () if tuple(labels) == (UNNAMED,) else labels)
+            new = given.features.encode(features, self._form.row_labels or (), counted=not self._named)
             if new.shape[0] != self.n:
                 raise DataError(f"expected features of {self.n} new rows, got {new.shape[0]}.")
             for note in new.notes:
@@ -365,20 +368,23 @@ class NewRows:
         return f"NewRows({self.n} x {self._posterior.shape[1]}, {told} measurements{again})"
 
 
-def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observations | None]:
+def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observations | None, bool]:
     """Read rows from a frame, an array, scipy.sparse, or a mapping {row: {column: value}} (one row: that, or a series).
 
-    Returns their form, with labels, and what is observed (None: nothing), with the fitted columns by position.
+    Returns their form, with labels, what is observed (None: nothing), with the fitted columns by position, and whether
+    the labels were given: else rows are only counted.
     """
     data, m2, likelihood = posterior.observations, posterior.shape[1], posterior.fit.likelihood
     axis = data.col_axis
     form = frames.Form(data.frame_kind, None, data.col_labels, data.row_name, data.col_name)
     names: list[Any]
     i: Any
+    named = False
     if not frames.is_frame(new) and frames.frame_library(new) is not None:  # a series
         new = _read_series(new)
     if isinstance(new, Mapping):
-        lines = new if any(isinstance(value, Mapping) for value in new.values()) else {UNNAMED: new}
+        named = any(isinstance(value, Mapping) for value in new.values())
+        lines = new if named else {UNNAMED: new}
         if wrong := [value for value in lines.values() if not isinstance(value, Mapping)]:
             raise DataError(f"expected a mapping {{column: value}} for every new row, got {show(wrong[0])}.")
         names = list(lines)
@@ -392,7 +398,7 @@ def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observation
     elif frames.frame_library(new) is not None:
         wide = frames.read_wide(new)
         columns = np.column_stack(wide.columns) if wide.columns else np.empty((0, 0))
-        names = list(wide.form.row_labels or range(len(columns)))
+        named, names = wide.form.row_labels is not None, list(wide.form.row_labels or range(len(columns)))
         at = axis.look_up(list(wide.form.col_labels or range(columns.shape[1])))
         i, j, cells = np.repeat(np.arange(len(names)), len(at)), np.tile(at, len(names)), columns.ravel()
         form = form._replace(kind=wide.form.kind, row_name=wide.form.row_name)
@@ -418,26 +424,22 @@ def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observation
         raise DataError(f"expected finite numbers, got {values[k]} at {where(k)}.")
     known = ~np.isnan(values)
     if not known.any():
-        return form, None
+        return form, None, named
     ends = (None, None) if low is None or high is None else (low[known], high[known])
     shape = max(2, len(names)), m2  # the least that observations have
-    return form, Observations.from_triples(
-        i[known], j[known], values[known], shape, low=ends[0], high=ends[1]
-    )
+    told = Observations.from_triples(i[known], j[known], values[known], shape, low=ends[0], high=ends[1])
+    return form, told, named
 
 
 def _read_series(series: Any) -> Any:
-    """Return a series as a mapping {its name: {label: value}}; as an array where it has no labels."""
+    """Return a series as a mapping {name: {label: value}}, without a name {label: value}; without labels an array."""
     labels = frames.index_labels(getattr(series, "index", None))
     if labels is None:
         return series.to_numpy()
     if len({*labels}) < len(labels):
         raise DataError("expected a series with every label once in its index, got one of them twice.")
-    return {
-        UNNAMED if series.name is None else series.name: dict(
-            zip(labels, frames.to_list(series), strict=True)
-        )
-    }
+    cells = dict(zip(labels, frames.to_list(series), strict=True))
+    return cells if series.name is None else {series.name: cells}
 
 
 def _draw_rows(
