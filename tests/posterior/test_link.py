@@ -98,6 +98,22 @@ def test_new_rows_without_features_are_as_uncertain_as_rows_of_which_nothing_is_
     np.testing.assert_array_equal(blind.mean, quietly(part.rows, np.full(truth.shape, np.nan)).mean)
 
 
+def test_what_is_measured_of_new_rows_without_features_counts_as_in_a_fit_without_any(fitted):
+    """And about as much of rows together as of each alone."""
+    F, X, Y, _ = fitted
+    part, plain = (
+        complete(Y[:WARM], rank=2, row_features=given, sampling=SHORT, seed=1) for given in (F[:WARM], None)
+    )
+    new = X[WARM:].copy()
+    new[:, 4:] = np.nan
+    blind, other = quietly(part.rows, new), plain.rows(new)
+    alone = np.vstack([quietly(part.rows, row).mean for row in new])
+    errors = [np.sqrt(np.mean((mean - X[WARM:])[:, 4:] ** 2)) for mean in (blind.mean, alone, other.mean)]
+    assert errors[0] < 1.5 * errors[2]
+    assert errors[1] < 1.5 * errors[2]
+    assert blind.arrays.sd[:, 4:].mean() < 1.3 * other.arrays.sd[:, 4:].mean()
+
+
 def quietly(function, *given):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -131,20 +131,23 @@ class Columns(NamedTuple):
         said = stack_coefficients(d, posterior.chains, fit, posterior.observations, Q) if fit.linked else ()
         return cls(belief.right, offset, Q, np.linalg.slogdet(Q)[1], fit.effects, *said)
 
-    def means(self, features: Array | None, n: int, of_any: Basis | None = None) -> Array | None:
-        """What features say of n new rows in each draw, (n, S, K); those at the mean where none are given.
-
-        of_any: the basis of the fitted rows; in each draw a new row has the features of any of them.
-        """
+    def means(self, features: Array | None, n: int) -> Array | None:
+        """What features say of n new rows in each draw, (n, S, K); those at the mean where none are given."""
         if self.centre is None or self.W is None:
             return None
         centre = np.broadcast_to(self.centre, (n, *self.centre.shape))
-        if of_any is not None and of_any.features is not None:
-            rng, matrix = np.random.default_rng(n), of_any.features.matrix
-            some = (matrix[rng.integers(of_any.m, size=len(self.W))] for _ in range(n))
-            said = [np.einsum("sp,spk->sk", of_any.encode(rows), self.W) for rows in some]
-            return np.array([self.centre + each for each in said])
         return centre if features is None else np.asarray(centre + np.einsum("np,spk->nsk", features, self.W))
+
+    def without_features(self, basis: Basis) -> Columns:
+        """The prior of rows that have features nobody told: what these say of them varies as among the fitted rows."""
+        assert self.W is not None
+        few, Q = basis.p <= basis.m and not is_sparse(basis.F), np.empty_like(self.Q)
+        gram = basis.apply_transposed(basis.apply(np.eye(basis.p))) if few else None
+        for s, W in enumerate(self.W):
+            squares = W.T @ (basis.apply_transposed(basis.apply(W)) if gram is None else gram @ W)
+            Q[s] = np.linalg.solve(np.eye(len(squares)) + self.Q[s] @ squares / basis.m, self.Q[s])
+        Q = 0.5 * (Q + Q.swapaxes(1, 2))
+        return self._replace(Q=Q, log_det=np.linalg.slogdet(Q)[1])
 
 
 def _regress_effects(A: Array, effects: Array, law: EffectLaw, unit: float) -> tuple[Array, Array]:
@@ -189,11 +192,12 @@ class NewRows:
         self.observations = told
         """What is observed of them, by position; None if nothing is."""
         self.n = len(form.row_labels or ())
-        given = posterior.fit.features[0]
-        of_any = given if features is None and isinstance(given, Basis) else None
-        means = posterior.columns.means(self._encode(features), self.n, of_any)
+        given, columns = posterior.fit.features[0], posterior.columns
+        means = columns.means(self._encode(features), self.n)
+        if features is None and isinstance(given, Basis):
+            columns = columns.without_features(given)
         self._which, self._centre, self._G, self.effective = _draw_rows(
-            posterior, self.n, self._repeats, apart, means
+            posterior, self.n, self._repeats, apart, means, columns
         )
 
     def _encode(self, features: Any) -> Array | None:
@@ -443,7 +447,12 @@ def _read_series(series: Any) -> Any:
 
 
 def _draw_rows(
-    posterior: Fitted, n: int, repeats: Any, apart: bool, means: Array | None = None
+    posterior: Fitted,
+    n: int,
+    repeats: Any,
+    apart: bool,
+    means: Array | None = None,
+    prior: Columns | None = None,
 ) -> tuple[Indices | None, Array, Array, float]:
     """Draw the coefficients of n new rows.
 
@@ -451,7 +460,7 @@ def _draw_rows(
     and the share of the draws that is effective.
     """
     compiling_notice([kernel.draw_coefficients])
-    columns, law = posterior.columns, posterior.noise_law
+    columns, law = posterior.columns if prior is None else prior, posterior.noise_law
     S, K, rng = len(columns.Q), columns.Q.shape[1], np.random.default_rng(0)
     told = 0 if repeats is None else repeats.observations.n
     latent = repeats is not None and (law.nu is not None or repeats.observations.low is not None)
