@@ -407,8 +407,8 @@ def test_chains_of_the_climb_are_continued_in_turn_unless_they_lack_a_component(
 
     climb = Climb(None, None, {1: (chain("a", 1.0), chain("b", 1.05)), 2: (chain("c", 1.2), chain("d", 1.0))})
     assert names([1, 1, 1, 1]) == ["a", "b", "a", "b"]
-    assert names([2, 1, 2, 1, 2]) == ["d", "b", "d", "b", "d"]
-    assert names([1, 2, 1, 2]) == ["a", "d", "a", "d"]
+    assert names([2, 1, 2, 1, 2]) == ["d", "a", "d", "b", "d"]
+    assert names([1, 2, 1, 2]) == ["a", "d", "b", "d"]  # ranks take turns, too
 
 
 def test_the_climb_of_the_last_part_goes_on_whichever_part_came_last(abundant, monkeypatch):
