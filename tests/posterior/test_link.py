@@ -98,6 +98,22 @@ def test_new_rows_without_features_are_as_uncertain_as_rows_of_which_nothing_is_
     np.testing.assert_array_equal(blind.mean, quietly(part.rows, np.full(truth.shape, np.nan)).mean)
 
 
+def test_what_is_measured_of_new_rows_without_features_counts_as_in_a_fit_without_any(fitted):
+    """And about as much of rows together as of each alone."""
+    F, X, Y, _ = fitted
+    part, plain = (
+        complete(Y[:WARM], rank=2, row_features=given, sampling=SHORT, seed=1) for given in (F[:WARM], None)
+    )
+    new = X[WARM:].copy()
+    new[:, 4:] = np.nan
+    blind, other = quietly(part.rows, new), plain.rows(new)
+    alone = np.vstack([quietly(part.rows, row).mean for row in new])
+    errors = [np.sqrt(np.mean((mean - X[WARM:])[:, 4:] ** 2)) for mean in (blind.mean, alone, other.mean)]
+    assert errors[0] < 1.5 * errors[2]
+    assert errors[1] < 1.5 * errors[2]
+    assert blind.arrays.sd[:, 4:].mean() < 1.3 * other.arrays.sd[:, 4:].mean()
+
+
 def quietly(function, *given):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -130,6 +146,39 @@ def test_features_under_labels_of_other_rows_are_refused(fitted):
     np.testing.assert_array_equal(counted, fit.rows(new, features=F[:2]).mean)
     unnamed = fit.rows({}, features={"N": known.iloc[0].to_dict()}).mean
     np.testing.assert_array_equal(unnamed, fit.rows({}, features=F[:1]).mean)
+
+
+def test_features_of_new_rows_without_labels_are_taken_in_their_order(fitted):
+    """Arrays, plain frames and single rows have no labels to go by, whatever the labels of the features."""
+    F, X, Y, _ = fitted
+    known = pd.DataFrame(F, columns=list("abcdef"))
+    fit = complete(Y[:30], 1, row_features=known.iloc[:30], sampling=SHORT, seed=1)
+    nothing = np.full((2, X.shape[1]), np.nan)
+    expected = fit.rows(nothing, features=F[30:32]).mean
+    for labels in ([30, 31], ["x", "y"], [1, 2]):  # the last one has the position of a row among its labels
+        given = known.iloc[30:32].set_axis(labels)
+        np.testing.assert_array_equal(fit.rows(nothing, features=given).mean, expected)
+        np.testing.assert_array_equal(fit.rows(pd.DataFrame(nothing), features=given).mean, expected)
+    backwards = known.iloc[[31, 30]].set_axis([1, 0])  # all positions are there
+    np.testing.assert_array_equal(fit.rows(nothing, features=backwards).mean, expected)
+    one = fit.rows(nothing[0], features=known.iloc[[30]]).mean
+    np.testing.assert_array_equal(one, fit.rows(nothing[:1], features=F[[30]]).mean)
+    unnamed = fit.rows(pd.Series(nothing[0], np.arange(X.shape[1])), features=known.iloc[[30]]).mean
+    np.testing.assert_array_equal(unnamed, one)
+    with pytest.raises(DataError, match="expected features of 2 new rows, got 3"):
+        fit.rows(nothing, features=known.iloc[30:33])
+
+
+def test_a_new_row_may_be_called_new(fitted):
+    F, _, Y, _ = fitted
+    known = pd.DataFrame(F, columns=list("abcdef"))
+    fit = complete(Y[:30], 1, row_features=known.iloc[:30], sampling=SHORT, seed=1)
+    found = fit.rows({"new": {}}, features=known.iloc[30:32].set_axis(["other", "new"])).mean
+    np.testing.assert_array_equal(found, fit.rows({"any": {}}, features=F[[31]]).mean)
+    with pytest.raises(
+        LabelError, match="expected features of 'new' and other new rows, got those of 'other'"
+    ):
+        fit.rows({"new": {}}, features=known.iloc[[30]].set_axis(["other"]))
 
 
 def test_features_of_new_rows_are_found_by_label_and_what_is_missing_is_said(fitted):

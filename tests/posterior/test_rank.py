@@ -1,6 +1,7 @@
 """The rank is chosen by what it predicts: stacking is an optimum, additive data get 0, low rank is found."""
 
 import itertools
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -407,8 +408,8 @@ def test_chains_of_the_climb_are_continued_in_turn_unless_they_lack_a_component(
 
     climb = Climb(None, None, {1: (chain("a", 1.0), chain("b", 1.05)), 2: (chain("c", 1.2), chain("d", 1.0))})
     assert names([1, 1, 1, 1]) == ["a", "b", "a", "b"]
-    assert names([2, 1, 2, 1, 2]) == ["d", "b", "d", "b", "d"]
-    assert names([1, 2, 1, 2]) == ["a", "d", "a", "d"]
+    assert names([2, 1, 2, 1, 2]) == ["d", "a", "d", "b", "d"]
+    assert names([1, 2, 1, 2]) == ["a", "d", "b", "d"]  # ranks take turns, too
 
 
 def test_the_climb_of_the_last_part_goes_on_whichever_part_came_last(abundant, monkeypatch):
@@ -433,6 +434,31 @@ def reversed_map(function, *parts):
 def test_a_given_plan_is_kept_where_data_abound(abundant):
     _, Y = low_rank((20, 16), rank=1, noise=0.2, missing=0.2, seed=4)
     assert complete(Y, seed=1, sampling=SHORT).sampling == SHORT
+
+
+@pytest.mark.parametrize("sampling", ["population", SHORT], ids=["population", "given"])
+def test_the_climb_is_forgotten_before_the_fit_is_sampled(abundant, monkeypatch, sampling):
+    """It has nine tenths of the data, and two chains of every rank."""
+    from maxentry.posterior import complete as module_complete
+
+    climbs, left = [], []
+    choose, run = module_complete._choose_rank, module_complete._run
+
+    def remembered(*given):
+        choice, climb = choose(*given)
+        climbs.append(weakref.ref(climb))
+        return choice, climb
+
+    def watched(started, data, priors_of, plan, what, *given, **options):
+        if what == "sampling":
+            left.append(climbs[0]() is not None)
+        return run(started, data, priors_of, plan, what, *given, **options)
+
+    monkeypatch.setattr(module_complete, "_choose_rank", remembered)
+    monkeypatch.setattr(module_complete, "_run", watched)
+    _, Y = low_rank((20, 16), rank=1, noise=0.2, missing=0.2, seed=4)
+    complete(Y, seed=1, sampling=sampling)
+    assert left == [False]
 
 
 def test_stacked_ranks_answer_as_one(monkeypatch):

@@ -109,10 +109,11 @@ class Features:
         """m, p."""
         return len(self.table), self.encoding.source.size
 
-    def encode(self, new: Any, labels: Sequence[Hashable] = ()) -> Features:
+    def encode(self, new: Any, labels: Sequence[Hashable] = (), counted: bool = False) -> Features:
         """New rows in the same columns: a frame, a mapping (of one row, or of columns), an array or a sparse matrix.
 
-        labels: of the new rows; a frame that has some of them is brought into their order.
+        labels: of the new rows; a frame that has some of them (all, where the labels are only counted) is brought into
+        their order.
         Nothing is known of a feature that is not given, and a level that is not known is none of the levels; notes say
         so.
         """
@@ -123,7 +124,9 @@ class Features:
                 got = show(getattr(new, "shape", type(new).__name__))
                 raise DataError(f"expected {kind} features in {len(self.table.names)} columns, got {got}.")
             return replace(self, table=table, notes=())
-        table, notes = (new, ()) if isinstance(new, FeatureTable) else read_new(new, self.table, labels)
+        table, notes = (
+            (new, ()) if isinstance(new, FeatureTable) else read_new(new, self.table, labels, counted)
+        )
         return self._match(table, notes)
 
     def _match(self, new: FeatureTable, said: Sequence[str]) -> Features:

@@ -210,11 +210,12 @@ def read_features(
 
 
 def read_new(
-    new: Any, known: FeatureTable, labels: Sequence[Hashable] = ()
+    new: Any, known: FeatureTable, labels: Sequence[Hashable] = (), counted: bool = False
 ) -> tuple[FeatureTable, tuple[str, ...]]:
     """Read lines in the columns of a known table: those of the same names; an array has all of them in their order.
 
     labels: of the lines that are wanted, in their order; lines that have none, or are only counted, are as they stand.
+    counted: whether the labels themselves only count; then lines are as they stand unless all of these are found.
     Returned with notes on those that are not found.
     """
     source = _open(new, Axis("row", 0, None))
@@ -230,9 +231,9 @@ def read_new(
     table = _read_columns(source._replace(columns=common), known.categories)
     wanted, own = {*map(label_text, labels)}, source.labels or ()
     at = [k for k, label in enumerate(own) if label_text(label) in wanted]
-    if not at:
-        counted = [label_text(label) for label in own] == [str(k) for k in range(len(own))]
-        if own and labels and not counted:
+    if not at or (counted and len(at) < len(labels)):
+        positions = [label_text(label) for label in own] == [str(k) for k in range(len(own))]
+        if own and labels and not (counted or positions):
             listed = shorten(", ".join(map(show, own)), 150)
             raise LabelError(
                 f"expected features of {show(labels[0])} and other new rows, got those of {listed}."

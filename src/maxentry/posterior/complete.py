@@ -201,9 +201,9 @@ def complete(
             ranks = choice.allot(plan.chains) if choice else [top] * plan.chains
             if climb is not None and is_choice(sampling, ["population"]):
                 plan, started = _go_on_from(climb, plan, ranks, observations, fit, for_chains)
-                del climb
             else:
                 started = chains.spawn_chains(for_chains, data, ranks, priors_of)
+            del climb  # it has most of the data
         watched = None if watching is None else watching.for_chains(len(started))
         with draw_store.filled():
             kept: dict[str, Any] = {"dtype": dtype, "draw_store": draw_store}

@@ -131,20 +131,23 @@ class Columns(NamedTuple):
         said = stack_coefficients(d, posterior.chains, fit, posterior.observations, Q) if fit.linked else ()
         return cls(belief.right, offset, Q, np.linalg.slogdet(Q)[1], fit.effects, *said)
 
-    def means(self, features: Array | None, n: int, of_any: Basis | None = None) -> Array | None:
-        """What features say of n new rows in each draw, (n, S, K); those at the mean where none are given.
-
-        of_any: the basis of the fitted rows; in each draw a new row has the features of any of them.
-        """
+    def means(self, features: Array | None, n: int) -> Array | None:
+        """What features say of n new rows in each draw, (n, S, K); those at the mean where none are given."""
         if self.centre is None or self.W is None:
             return None
         centre = np.broadcast_to(self.centre, (n, *self.centre.shape))
-        if of_any is not None and of_any.features is not None:
-            rng, matrix = np.random.default_rng(n), of_any.features.matrix
-            some = (matrix[rng.integers(of_any.m, size=len(self.W))] for _ in range(n))
-            said = [np.einsum("sp,spk->sk", of_any.encode(rows), self.W) for rows in some]
-            return np.array([self.centre + each for each in said])
         return centre if features is None else np.asarray(centre + np.einsum("np,spk->nsk", features, self.W))
+
+    def without_features(self, basis: Basis) -> Columns:
+        """The prior of rows that have features nobody told: what these say of them varies as among the fitted rows."""
+        assert self.W is not None
+        few, Q = basis.p <= basis.m and not is_sparse(basis.F), np.empty_like(self.Q)
+        gram = basis.apply_transposed(basis.apply(np.eye(basis.p))) if few else None
+        for s, W in enumerate(self.W):
+            squares = W.T @ (basis.apply_transposed(basis.apply(W)) if gram is None else gram @ W)
+            Q[s] = np.linalg.solve(np.eye(len(squares)) + self.Q[s] @ squares / basis.m, self.Q[s])
+        Q = 0.5 * (Q + Q.swapaxes(1, 2))
+        return self._replace(Q=Q, log_det=np.linalg.slogdet(Q)[1])
 
 
 def _regress_effects(A: Array, effects: Array, law: EffectLaw, unit: float) -> tuple[Array, Array]:
@@ -178,18 +181,23 @@ class NewRows:
     """
 
     def __init__(
-        self, posterior: Fitted, form: frames.Form, told: Observations | None, apart: bool = False, features: Any = None
+        self, posterior: Fitted, form: frames.Form, told: Observations | None, named: bool = False,
+        apart: bool = False, features: Any = None,
     ) -> None:  # fmt: skip
-        """Draw them; `read_new_rows` has the form and what was told. apart: rows do not depend on each other."""
-        self._posterior, self._form = posterior, form
+        """Draw them; `read_new_rows` has the form, what was told, and whether rows came with labels.
+
+        apart: rows do not depend on each other.
+        """
+        self._posterior, self._form, self._named = posterior, form, named
         self.observations = told
         """What is observed of them, by position; None if nothing is."""
         self.n = len(form.row_labels or ())
-        given = posterior.fit.features[0]
-        of_any = given if features is None and isinstance(given, Basis) else None
-        means = posterior.columns.means(self._encode(features), self.n, of_any)
+        given, columns = posterior.fit.features[0], posterior.columns
+        means = columns.means(self._encode(features), self.n)
+        if features is None and isinstance(given, Basis):
+            columns = columns.without_features(given)
         self._which, self._centre, self._G, self.effective = _draw_rows(
-            posterior, self.n, self._repeats, apart, means
+            posterior, self.n, self._repeats, apart, means, columns
         )
 
     def _encode(self, features: Any) -> Array | None:
@@ -204,8 +212,7 @@ class NewRows:
                     stacklevel=4,
                 )
                 return None
-            labels = self._form.row_labels or ()
-            new = given.features.encode(features, () if tuple(labels) == (UNNAMED,) else labels)
+            new = given.features.encode(features, self._form.row_labels or (), counted=not self._named)
             if new.shape[0] != self.n:
                 raise DataError(f"expected features of {self.n} new rows, got {new.shape[0]}.")
             for note in new.notes:
@@ -365,20 +372,23 @@ class NewRows:
         return f"NewRows({self.n} x {self._posterior.shape[1]}, {told} measurements{again})"
 
 
-def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observations | None]:
+def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observations | None, bool]:
     """Read rows from a frame, an array, scipy.sparse, or a mapping {row: {column: value}} (one row: that, or a series).
 
-    Returns their form, with labels, and what is observed (None: nothing), with the fitted columns by position.
+    Returns their form, with labels, what is observed (None: nothing), with the fitted columns by position, and whether
+    the labels were given: else rows are only counted.
     """
     data, m2, likelihood = posterior.observations, posterior.shape[1], posterior.fit.likelihood
     axis = data.col_axis
     form = frames.Form(data.frame_kind, None, data.col_labels, data.row_name, data.col_name)
     names: list[Any]
     i: Any
+    named = False
     if not frames.is_frame(new) and frames.frame_library(new) is not None:  # a series
         new = _read_series(new)
     if isinstance(new, Mapping):
-        lines = new if any(isinstance(value, Mapping) for value in new.values()) else {UNNAMED: new}
+        named = any(isinstance(value, Mapping) for value in new.values())
+        lines = new if named else {UNNAMED: new}
         if wrong := [value for value in lines.values() if not isinstance(value, Mapping)]:
             raise DataError(f"expected a mapping {{column: value}} for every new row, got {show(wrong[0])}.")
         names = list(lines)
@@ -392,7 +402,7 @@ def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observation
     elif frames.frame_library(new) is not None:
         wide = frames.read_wide(new)
         columns = np.column_stack(wide.columns) if wide.columns else np.empty((0, 0))
-        names = list(wide.form.row_labels or range(len(columns)))
+        named, names = wide.form.row_labels is not None, list(wide.form.row_labels or range(len(columns)))
         at = axis.look_up(list(wide.form.col_labels or range(columns.shape[1])))
         i, j, cells = np.repeat(np.arange(len(names)), len(at)), np.tile(at, len(names)), columns.ravel()
         form = form._replace(kind=wide.form.kind, row_name=wide.form.row_name)
@@ -418,30 +428,31 @@ def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observation
         raise DataError(f"expected finite numbers, got {values[k]} at {where(k)}.")
     known = ~np.isnan(values)
     if not known.any():
-        return form, None
+        return form, None, named
     ends = (None, None) if low is None or high is None else (low[known], high[known])
     shape = max(2, len(names)), m2  # the least that observations have
-    return form, Observations.from_triples(
-        i[known], j[known], values[known], shape, low=ends[0], high=ends[1]
-    )
+    told = Observations.from_triples(i[known], j[known], values[known], shape, low=ends[0], high=ends[1])
+    return form, told, named
 
 
 def _read_series(series: Any) -> Any:
-    """Return a series as a mapping {its name: {label: value}}; as an array where it has no labels."""
+    """Return a series as a mapping {name: {label: value}}, without a name {label: value}; without labels an array."""
     labels = frames.index_labels(getattr(series, "index", None))
     if labels is None:
         return series.to_numpy()
     if len({*labels}) < len(labels):
         raise DataError("expected a series with every label once in its index, got one of them twice.")
-    return {
-        UNNAMED if series.name is None else series.name: dict(
-            zip(labels, frames.to_list(series), strict=True)
-        )
-    }
+    cells = dict(zip(labels, frames.to_list(series), strict=True))
+    return cells if series.name is None else {series.name: cells}
 
 
 def _draw_rows(
-    posterior: Fitted, n: int, repeats: Any, apart: bool, means: Array | None = None
+    posterior: Fitted,
+    n: int,
+    repeats: Any,
+    apart: bool,
+    means: Array | None = None,
+    prior: Columns | None = None,
 ) -> tuple[Indices | None, Array, Array, float]:
     """Draw the coefficients of n new rows.
 
@@ -449,7 +460,7 @@ def _draw_rows(
     and the share of the draws that is effective.
     """
     compiling_notice([kernel.draw_coefficients])
-    columns, law = posterior.columns, posterior.noise_law
+    columns, law = posterior.columns if prior is None else prior, posterior.noise_law
     S, K, rng = len(columns.Q), columns.Q.shape[1], np.random.default_rng(0)
     told = 0 if repeats is None else repeats.observations.n
     latent = repeats is not None and (law.nu is not None or repeats.observations.low is not None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import cycle, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -175,13 +175,13 @@ class Climb:
     chains: dict[int, tuple[Chain, ...]] = field(default_factory=dict)  # of each rank
 
     def starts(self, ranks: Sequence[int]) -> list[Chain]:
-        """A chain of the climb for each of these ranks, in turn; one that lacks a component is not continued."""
-        found = []
-        for k, rank in enumerate(ranks):
+        """A chain of the climb for each rank given, those of a rank in turn; one that lacks a component is left out."""
+        turns = {}
+        for rank in {*ranks}:
             eta2 = np.array([chain.eta2 for chain in self.chains[rank]])
             good = np.flatnonzero(eta2 <= SAME_NOISE * eta2.min())
-            found.append(self.chains[rank][good[k % good.size]])
-        return found
+            turns[rank] = cycle([self.chains[rank][k] for k in good])
+        return [next(turns[rank]) for rank in ranks]
 
 
 def _still_rising(squares: Array) -> bool:
