@@ -18,9 +18,9 @@ from benchmarks.kinds import campaigns, choosing, grades, limits, noise, promise
 
 HERE = Path(__file__).parent
 CHECKS = {
-    "limits": limits.limits, "grades": grades.grades, "grades_1m": grades.grades_1m, "yes_no": yes_no.yes_no,
-    "known_noise": noise.known_noise, "promises": promises.promises, "bald": choosing.bald,
-    "campaigns": campaigns.campaigns,
+    "limits": limits.limits, "grades": grades.grades, "grades_1m": grades.grades_1m,
+    "grades_default": grades.grades_default, "yes_no": yes_no.yes_no, "known_noise": noise.known_noise,
+    "promises": promises.promises, "bald": choosing.bald, "campaigns": campaigns.campaigns,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ import maxentry
 SEEDS = int(os.environ.get("KINDS_SEEDS", "3"))
 Part = tuple[np.ndarray, np.ndarray]  # positions of training and of test
 RANK = 10
+NOT_RATED = 12700  # of Jester
 BY_USER = "grades, noise by user"
 
 
@@ -43,6 +44,66 @@ def grades_1m(quick: bool) -> list[Line]:
     )
 
 
+def grades_default(quick: bool) -> list[Line]:
+    """What the default takes for the noise of many grades, and its scores over those of one noise."""
+    cases = {
+        "Jester, 1,500 users in steps of four, 20,000 ratings": partial(jester, 20_000),
+        "Jester, 1,500 users in steps of four, 60,000 ratings": partial(jester, 60_000),
+        "simulated 600 x 400, all grade alike, 15,000 grades": partial(alike, 15_000),
+        "simulated 600 x 400, all grade alike, 40,000 grades": partial(alike, 40_000),
+    }
+    lines = []
+    for name, make in cases.items():
+        seeds = [0] if quick else choose_seeds("grades_default", name, SEEDS)
+        ones = [partial(_default_over_one_noise, make, seed) for seed in seeds]
+        if quick:
+            found = [one() for one in ones]
+        else:
+            found = [
+                remember("grades_default", f"{name}, seed {seed}", one)
+                for seed, one in zip(seeds, ones, strict=True)
+            ]
+        if found:
+            (rmse, loss), laws = np.mean([scores for _, scores in found], axis=0), {law for law, _ in found}
+            text = f"{rmse:.4f} and {loss:.4f} (noise by {' or '.join(sorted(laws))}; {len(found)} seeds)"
+            lines.append(Line(f"{name}: RMSE and log loss of the default over one noise", text))
+    return lines
+
+
+def _default_over_one_noise(make: Callable[[int], matrices.Triples], seed: int) -> tuple[str, list[float]]:
+    shape, rows, cols, values = make(seed)
+    order = np.random.default_rng([seed, 15]).permutation(values.size)
+    train, test = np.split(order, [round(0.8 * order.size)])
+    data, y = (rows[train], cols[train], values[train]), values[test].astype(int)
+    options = {"shape": shape, "seed": seed, "threads": 1, "progress": False}
+    fits = [
+        maxentry.complete(data, RANK, kind="grades", levels=GRADES.tolist(), noise=noise, **options)
+        for noise in ("auto", "gaussian")
+    ]
+    scores = [score_grades(fit.probabilities(rows[test], cols[test]).T, y) for fit in fits]
+    return fits[0].fit.noise, [round(a / b, 6) for a, b in zip(*scores, strict=True)][:2]
+
+
+def jester(n: int, seed: int) -> matrices.Triples:
+    """Some of the ratings of 1,500 users, -10 to 10, as five grades."""
+    M, rng = matrices.read("jester/jester1.npz"), np.random.default_rng([seed, 16])
+    M = M[rng.permutation(len(M))[:1500]]
+    rows, cols = np.nonzero(M != NOT_RATED)
+    some = rng.permutation(rows.size)[:n]
+    rows, cols = rows[some], cols[some]
+    return M.shape, rows, cols, np.clip(np.floor((M[rows, cols] / 100 + 10) / 4) + 1, 1, 5)
+
+
+def alike(n: int, seed: int) -> matrices.Triples:
+    """Grades of rank 4 with levels of rows and columns, rounded, with one noise for all."""
+    rng, (m1, m2) = np.random.default_rng([seed, 17]), (600, 400)
+    X = 3.3 + 0.35 * rng.standard_normal((m1, 4)) @ rng.standard_normal((4, m2))
+    X += 0.5 * (rng.standard_normal((m1, 1)) + rng.standard_normal(m2))
+    rows, cols = np.divmod(rng.permutation(m1 * m2)[:n], m2)
+    z = X[rows, cols] + 0.9 * rng.standard_normal(n)
+    return (m1, m2), rows, cols, np.clip(np.rint(z), 1, 5)
+
+
 def _lines(
     check: str, name: str, triples: matrices.Triples, part: Callable[[int], Part], wanted: int, quick: bool
 ) -> list[Line]:
@@ -60,7 +121,7 @@ def _lines(
     title = f"{name}, {len(seeds)} seed{'s' * (len(seeds) > 1)}"
     before = [known(f"{check} before", f"{name}, seed {seed}") for seed in seeds]
     lines = [Line(f"{title}: RMSE, log loss, calibration of 4 or 5", text)]
-    for ours in ("grades", BY_USER):
+    for ours, name in (("grades", "grades, one noise"), (BY_USER, f"{BY_USER} (the default)")):
         rmse, loss = means[ours][:2] / means["Gaussian"][:2]
         text = f"{rmse:.4f} and {loss:.4f}"
         if len(seeds) > 2 and "myFM" in found:
@@ -69,7 +130,7 @@ def _lines(
         if all(before):
             rmse, loss = means[ours][:2] / np.mean([scores[:2] for scores in before if scores], axis=0)
             text += f"; {rmse:.4f} and {loss:.4f} of those of b121af5"
-        lines.append(Line(f"{title}: RMSE and log loss over Gaussian's, {ours}", text, asked))
+        lines.append(Line(f"{title}: RMSE and log loss over Gaussian's, {name}", text, asked))
     return lines
 
 
