@@ -52,6 +52,12 @@ def test_a_law_that_is_named_is_taken(name):
     assert choose(grades(0), name) == name
 
 
+def test_what_an_earlier_fit_or_a_gpu_has_settles_it():
+    o = Observations.of(grades(0))
+    assert choose_noise("auto", "grades", o, "gaussian") == "gaussian"
+    assert choose_noise("columns", "grades", o, "gaussian") == "columns"
+
+
 @pytest.mark.parametrize("name", ["Auto", "laplace", None, 1, ["auto"], np.zeros(2)])
 def test_other_names_are_refused(name):
     with pytest.raises(ParameterError, match="noise must be 'auto', 'gaussian'"):
