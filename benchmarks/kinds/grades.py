@@ -65,7 +65,7 @@ def grades_default(quick: bool) -> list[Line]:
             ]
         if found:
             (rmse, loss), laws = np.mean([scores for _, scores in found], axis=0), {law for law, _ in found}
-            text = f"{rmse:.4f} and {loss:.4f} (noise by {' or '.join(sorted(laws))}; {len(found)} seeds)"
+            text = f"{rmse:.4f} and {loss:.4f} (noise: {', '.join(sorted(laws))}; {len(found)} seeds)"
             lines.append(Line(f"{name}: RMSE and log loss of the default over one noise", text))
     return lines
 
