@@ -55,7 +55,7 @@ def count_stuck(posterior: maxentry.Posterior, rank: int) -> int:
 
 
 def stuck_chains(quick: bool) -> list[Line]:
-    """30 x 20, rank 2, half observed, 24 matrices of 32 chains (six before); and R-hat of X where nothing is left out."""
+    """30 x 20, rank 2, half observed, 24 matrices of 32 chains (before: six); R-hat of X where nothing is left out."""
     seeds, lines = range(2 if quick else 24), []
     for noise, effects in ((0.01, 1.0), (0.1, 1.0), (0.3, 1.0), (0.01, 0.0)):
         fits = [fit_all_chains(planted(seed, noise, effects), 2, seed=seed) for seed in seeds]

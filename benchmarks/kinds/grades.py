@@ -64,8 +64,9 @@ def grades_default(quick: bool) -> list[Line]:
                 for seed, one in zip(seeds, ones, strict=True)
             ]
         if found:
-            (rmse, loss), laws = np.mean([scores for _, scores in found], axis=0), {law for law, _ in found}
-            text = f"{rmse:.4f} and {loss:.4f} (noise: {', '.join(sorted(laws))}; {len(found)} seeds)"
+            rmse, loss = np.mean([scores for _, scores in found], axis=0)
+            laws = ", ".join(sorted({law for law, _ in found}))
+            text = f"{rmse:.4f} and {loss:.4f} (noise: {laws}; {len(found)} seeds)"
             lines.append(Line(f"{name}: RMSE and log loss of the default over one noise", text))
     return lines
 
