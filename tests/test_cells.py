@@ -240,6 +240,9 @@ def test_successes_of_trials():
     assert line(YES_NO, successes=None, trials=None, value="yes") == [(1, 1, 0)]
     with pytest.raises(DataError, match="successes from 0 to trials"):
         line(YES_NO, successes="4", trials="3")
+    for wrong in ("1.5", "two"):
+        with pytest.raises(DataError, match=f"expected a whole number of successes, got '{wrong}'"):
+            line(YES_NO, successes=wrong, trials="3")
     with pytest.raises(DataError, match="successes from 0 to trials"):
         line(YES_NO, successes="4", trials=None)
 

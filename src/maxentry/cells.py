@@ -110,15 +110,15 @@ def check_flag(x: Any, name: str) -> bool:
     return bool(x)
 
 
-def parse_id(cell: Any, where: str) -> int | None:
-    """Read an id; None where the cell is empty."""
+def parse_id(cell: Any, where: str, wanted: str = "an id (a whole number)") -> int | None:
+    """Read an id, or a count; None where the cell is empty."""
     if is_empty(cell):
         return None
     text = cell.strip() if isinstance(cell, str) else ""
     x: Any = int(text) if text.isdecimal() and len(text) <= LONGEST_ID else cell
     number = None if isinstance(x, bool | np.bool_) else to_float(x)
     if number is None or not number.is_integer() or abs(number) >= 10**LONGEST_ID:
-        raise DataError(f"{where}: expected an id (a whole number), got {show(cell, 60)}.")
+        raise DataError(f"{where}: expected {wanted}, got {show(cell, 60)}.")
     return int(x)
 
 

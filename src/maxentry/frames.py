@@ -140,10 +140,8 @@ def find_beside(
             found[role] = free[usual]
     if se is not None:
         if _plain_name(se) not in free:
-            listed = ", ".join(map(show, names))
-            raise DataError(
-                f"expected a column {show(se)} of standard errors beside the others, got {listed}."
-            )
+            got = f"{', '.join(map(show, names))}. One standard error for all is a column or matrix that repeats it."
+            raise DataError(f"expected a column {show(se)} of standard errors beside the others, got {got}")
         found["se"] = free[_plain_name(se)]
     return found
 

@@ -118,7 +118,8 @@ def _within(
 
 def _parse_counts(cell: Mapping[str, Any], where: Callable[[str], str]) -> tuple[int, int] | None:
     """Read how many of how many trials were a success; None where both are empty."""
-    successes, trials = (parse_id(cell.get(name), where(name)) for name in ("successes", "trials"))
+    names = ("successes", "trials")
+    successes, trials = (parse_id(cell.get(x), where(x), f"a whole number of {x}") for x in names)
     if successes is None and trials is None:
         return None
     if successes is None or trials is None or not 0 <= successes <= trials <= MOST_TRIALS:

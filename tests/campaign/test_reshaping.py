@@ -150,7 +150,8 @@ def test_a_list_under_other_names_is_known_by_former_labels(tmp_path: Path) -> N
 def test_a_label_that_has_meant_two_rows_is_not_understood(lab: Campaign) -> None:
     lab.rename_rows({"a": "A"})
     lab.add_rows(["a"])
-    lab.tell(row="a", col="x", value=1.0)  # the row that is called so now
+    with pytest.warns(UserWarning, match="Another row was called 'a' before"):
+        lab.tell(row="a", col="x", value=1.0)  # the row that is called so now
     assert entries(lab)["a", "x"] == 1.0
     lab.rename_rows({"a": "A-2"})
     lab.rename_rows({"b": "B", "c": "b"})
@@ -162,6 +163,23 @@ def test_a_label_that_has_meant_two_rows_is_not_understood(lab: Campaign) -> Non
             lab.tell(row=row, col="y", value=5.0)
     with pytest.warns(UserWarning, match="'c' is read as 'C'"):
         assert lab.tell(row="c", col="y", value=21.0, again=True).told == 1
+
+
+def test_a_label_that_another_row_had_before_is_named(tmp_path: Path) -> None:
+    with Campaign.create(tmp_path / "lab.db", "lab", ["a", "b", "c"], ["x", "y"], **QUICK) as lab:
+        lab.tell(row="a", col="x", value=1.0)
+        lab.rename_rows({"a": "A"})
+        lab.rename_rows({"c": "a"})
+        with pytest.warns(
+            UserWarning, match="Another row was called 'a' before. Values are of the row"
+        ) as said:
+            assert lab.tell({"row": ["a", "b"], "col": ["x", "x"], "value": [1.0, 2.0]}).told == 2
+        assert len(said) == 1
+        assert entries(lab) == {("A", "x"): 1.0, ("a", "x"): 1.0, ("b", "x"): 2.0}
+        batch = lab.ask(3, frame="columns")
+        lab.tell(
+            {name: batch[name] for name in ("id", "row", "col")} | {"value": [1.0] * 3}
+        )  # ids leave no doubt
 
 
 def test_a_renaming_that_was_taken_back_leaves_labels_as_they_were(lab: Campaign) -> None:

@@ -87,6 +87,7 @@ def test_standard_errors_of_a_wide_polars_frame() -> None:
     [
         (WIDE, WIDE.iloc[:2], "expected every row label in the frame, got none for 'c'"),
         (WIDE, np.ones((2, 2)), r"expected se= of shape \(3, 2\), like the values, got \(2, 2\)"),
+        (WIDE, 0.1, "One standard error for all is a column or matrix that repeats it"),
         (WIDE.assign(z=1.0), "z", "expected a long frame with a column 'value'"),
         (
             pd.DataFrame(LINES | {"value": 1.0}),

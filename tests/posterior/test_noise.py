@@ -1,5 +1,7 @@
 """The law of the noise that is chosen where the user names none."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,9 +9,10 @@ import pytest
 import maxentry
 from maxentry import Observations
 from maxentry.errors import ParameterError
-from maxentry.model.likelihood import NOISE_NAMES
+from maxentry.model.likelihood import NOISE_NAMES, Likelihood
 from maxentry.posterior.chains import Sampling
-from maxentry.posterior.noise import choose_noise, excess, subtract_means
+from maxentry.posterior.noise import choose_noise, excess, subtract_means, warn_of_known_noise
+from maxentry.transform import Transform
 
 MANY, FEW = (300, 120), (60, 40)
 OPTIONS = {"kind": "grades", "levels": [1, 2, 3, 4, 5], "seed": 1, "progress": False}
@@ -107,3 +110,25 @@ def test_complete_and_campaigns_take_it_and_a_warm_start_keeps_it(tmp_path):
         tmp_path / "c.db", "films", [*known.index], [*known.columns], values=known, **model
     )
     assert campaign.posterior().fit.noise == "rows"
+
+
+def warned(Y, noise_sd, transform="none", **more):
+    likelihood = Likelihood(noise_sd=noise_sd, limits=more.pop("limits", None))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        warn_of_known_noise(Observations.of(Y, **more), likelihood, Transform.parse(transform))
+    return [str(w.message) for w in said]
+
+
+def test_a_known_noise_that_cannot_be_is_named():
+    Y = 50 + np.random.default_rng(1).standard_normal((20, 10))
+    (said,) = warned(Y, 10)
+    assert said.startswith("noise_sd is 10, but the values vary by less: their standard deviation is 0.924.")
+    assert warned(Y, 1.5) == []  # all may be noise
+    assert warned(Y[:3, :3], 10) == []
+    assert warned(Y, 10, limits=(0, 50)) == []
+    assert warned(Y, 10, se=np.full(Y.shape, 0.1)) == []
+    assert "on the scale of transform='log'" in warned(Y, 10, "log")[0]
+    assert warned(Y, 0.01, "log") == []
+    with pytest.warns(UserWarning, match="noise_sd is 10"):
+        maxentry.complete(Y, 1, noise_sd=10, sampling=SHORT, seed=1, progress=False)

@@ -98,6 +98,11 @@ def use_new_labels(lines: Sequence[Line], state: State) -> tuple[Sequence[Line],
                 for line, x in zip(lines, texts, strict=True)
             ]
             notes.append(_name_renamed(axis.name, used))
+        reused = {x for x, label in former.items() if label is None and axis.has_text(x)}
+        alone = [getattr(line, side) for line in lines if line.id is None] if reused else []
+        texts = ["" if label is None else label_text(label) for label in alone]
+        if doubtful := [x for x in dict.fromkeys(texts) if x in reused]:
+            notes.append(_name_reused(axis.name, doubtful))
     return lines, notes
 
 
@@ -105,6 +110,15 @@ def _name_renamed(side: str, used: Mapping[str, Any]) -> str:
     shown = [f"{show(text)} is read as {show(now)}" for text, now in used.items()]
     more = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
     return f"{side.capitalize()}s were renamed: {', '.join(shown[:MOST_NAMED])}{more}."
+
+
+def _name_reused(side: str, doubtful: Sequence[str]) -> str:
+    shown = ", ".join(map(show, doubtful[:MOST_NAMED]))
+    more = f" and {len(doubtful) - MOST_NAMED} more" if len(doubtful) > MOST_NAMED else ""
+    return (
+        f"Another {side} was called {shown}{more} before. Values are of the {side} that is called so now: "
+        f"check a list that is older than the renaming."
+    )
 
 
 COLUMNS = ("id", "row", "col", "value", "failed", "status", "reason")

@@ -29,7 +29,7 @@ from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units
 from maxentry.posterior.diagnostics import find_movement, warn_of_steps, watched_entries
 from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, first_latent, name_farthest, standard_units
-from maxentry.posterior.noise import choose_noise
+from maxentry.posterior.noise import choose_noise, warn_of_known_noise
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.rank import Climb, RankChoice, check_rank, choose_rank
 from maxentry.posterior.schedule import (
@@ -165,6 +165,7 @@ def complete(
             warn_of_lines(data, observations, value)
     likelihood.warn_of_limits(observations)
     warn_of_beyond(observations, likelihood.limits)
+    warn_of_known_noise(observations, likelihood, transform)
     features = read_side(row_features, observations.row_axis), read_side(col_features, observations.col_axis)
     fit = ModelSpec(likelihood, bool(effects), priors, None, transform, scale, None, features)
     if fit.linked and priors is not None:

@@ -8,16 +8,21 @@ user's choice.
 
 from __future__ import annotations
 
+from warnings import warn
+
 import numpy as np
 
 from maxentry._types import Array, Indices32
 from maxentry.errors import is_choice
-from maxentry.model.likelihood import DataKind, Noise, NoiseChoice, check_noise
+from maxentry.model.likelihood import DataKind, Likelihood, Noise, NoiseChoice, check_noise
 from maxentry.observations import Observations
 from maxentry.posterior.schedule import data_abound
+from maxentry.transform import Transform
 
 ROUNDS = 3  # of subtracting means of rows and of columns
 DOUBT = 5.0  # standard errors by which the variances of lines must differ
+FEW = 20  # values, whose spread says little
+NARROW = 0.5  # of the known noise: values of such a spread can hardly have it
 
 
 def choose_noise(
@@ -66,3 +71,18 @@ def excess(squares: Array, line: Indices32, m: int) -> float:
     beyond = float((counts[some] * (means - 1) ** 2).sum() - v * some.sum())
     chance = v * float(np.sqrt(2 * some.sum()))
     return beyond / float(counts[some].sum()) if beyond > DOUBT * chance else 0.0
+
+
+def warn_of_known_noise(o: Observations, likelihood: Likelihood, transform: Transform) -> None:
+    """Warn of a known noise that would spread the values more than they are spread: it may be in another unit."""
+    noise_sd = likelihood.noise_sd
+    if noise_sd is None or o.n < FEW or likelihood.limits is not None or not (o.low is None and o.se is None):
+        return
+    spread = float(np.std(transform.forward(o.values)))
+    if spread < NARROW * noise_sd:
+        scale = "" if str(transform) == "none" else f" (on the scale of transform={str(transform)!r})"
+        warn(
+            f"noise_sd is {noise_sd:g}, but the values vary by less: their standard deviation is {spread:.3g}{scale}. "
+            "Is noise_sd in their unit, and of a single measurement?",
+            stacklevel=3,
+        )
