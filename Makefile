@@ -20,7 +20,7 @@ test: setup  ## the quick tests, in parallel: no processes, no browser, no datab
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not ($(LONG))"
 
 rest: setup  ## what `make test` leaves out: processes, browsers, PostgreSQL, pages, notebooks, slow laws
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "$(LONG)"
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations=30 -m "$(LONG)"
 
 setup: .venv/.ready
 

@@ -45,8 +45,9 @@ from maxentry.campaign.storage import Key, Storage
 from maxentry.errors import DataError, MaxentryError, StorageError
 from maxentry.features import Features
 from maxentry.model.likelihood import Likelihood
+from maxentry.model.noise import choose_noise
 from maxentry.observations import Observations
-from maxentry.posterior.schedule import Kind, Sampling, sweep_work
+from maxentry.posterior.schedule import Kind, Sampling, data_abound, sweep_work
 from maxentry.transform import NONE, ValueMap
 
 if TYPE_CHECKING:
@@ -233,14 +234,13 @@ def choose_engine_of(settings: Settings, data: Observations) -> Literal["cpu", "
         return settings.engine
     from maxentry.gpu.engine import is_worth, why_no_model, why_not
     from maxentry.posterior.chains import ModelSpec
-    from maxentry.posterior.noise import choose_noise
 
     rank = USUAL_RANK if settings.rank == "auto" else settings.rank
     plan = Sampling.resolve("population", data.shape, data.n, rank)
     features = (settings.row_features or settings.col_features) is not None
     if not is_worth(plan.chains * sweep_work(data.shape, data.n, rank), plan.sweeps):
         return "cpu"
-    noise = choose_noise(settings.noise, settings.kind, data)
+    noise = choose_noise(settings.noise, settings.kind, data, data_abound(data.shape, data.n))
     likelihood = Likelihood.of(
         settings.kind, noise, settings.levels, settings.limits, settings.noise_sd, data
     )

@@ -21,6 +21,7 @@ from maxentry.errors import DataError, LabelError, ParameterError, is_choice, is
 from maxentry.gpu.engine import Engine, check_engine, choose_engine
 from maxentry.model.likelihood import DataKind, Likelihood, NoiseChoice, kind_words
 from maxentry.model.link import read_side
+from maxentry.model.noise import choose_noise, warn_of_known_noise
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations, find_kind
 from maxentry.posterior import chains
@@ -29,7 +30,6 @@ from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units
 from maxentry.posterior.diagnostics import find_movement, warn_of_steps, watched_entries
 from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, first_latent, name_farthest, standard_units
-from maxentry.posterior.noise import choose_noise, warn_of_known_noise
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.rank import Climb, RankChoice, check_rank, choose_rank
 from maxentry.posterior.schedule import (
@@ -150,7 +150,8 @@ def complete(
         priors = start.fit.priors if priors is None else priors
         check_units(start, observations)
     known = start.fit.noise if start is not None else "gaussian" if is_choice(engine, ["gpu"]) else None
-    law = choose_noise(noise, kind, observations, known)  # a GPU has no noise by line
+    abundant = data_abound(observations.shape, observations.n)
+    law = choose_noise(noise, kind, observations, abundant, known)  # a GPU has no noise by line
     likelihood = Likelihood.of(kind, law, levels, limits, noise_sd, observations)
     if likelihood.weighted and observations.se is not None:
         raise ParameterError(

@@ -16,7 +16,6 @@ from maxentry._types import Array, Indices32
 from maxentry.errors import is_choice
 from maxentry.model.likelihood import DataKind, Likelihood, Noise, NoiseChoice, check_noise
 from maxentry.observations import Observations
-from maxentry.posterior.schedule import data_abound
 from maxentry.transform import Transform
 
 ROUNDS = 3  # of subtracting means of rows and of columns
@@ -26,17 +25,18 @@ NARROW = 0.5  # of the known noise: values of such a spread can hardly have it
 
 
 def choose_noise(
-    wish: NoiseChoice, kind: DataKind, observations: Observations, known: Noise | None = None
+    wish: NoiseChoice, kind: DataKind, observations: Observations, abundant: bool, known: Noise | None = None
 ) -> Noise:
     """Return the law that the user names; for "auto" rows or columns where many grades differ in it, else gaussian.
 
-    known: the law for "auto" where something else settles it, as an earlier fit does that is continued.
+    abundant: whether data abound. known: the law for "auto" where something else settles it, as an earlier fit does
+    that is continued.
     """
     if not is_choice(wish, ["auto"]):
         return check_noise(wish)
     if known is not None:
         return known
-    if kind != "grades" or not data_abound(observations.shape, observations.n):
+    if kind != "grades" or not abundant:
         return "gaussian"
     o = observations
     squares = subtract_means(o) ** 2

@@ -10,8 +10,9 @@ import maxentry
 from maxentry import Observations
 from maxentry.errors import ParameterError
 from maxentry.model.likelihood import NOISE_NAMES, Likelihood
+from maxentry.model.noise import choose_noise, excess, subtract_means, warn_of_known_noise
 from maxentry.posterior.chains import Sampling
-from maxentry.posterior.noise import choose_noise, excess, subtract_means, warn_of_known_noise
+from maxentry.posterior.schedule import data_abound
 from maxentry.transform import Transform
 
 MANY, FEW = (300, 120), (60, 40)
@@ -28,7 +29,8 @@ def grades(seed, shape=MANY, differ=0.6, spread=0.7):
 
 
 def choose(Y, wish="auto", kind="grades"):
-    return choose_noise(wish, kind, Observations.of(Y))
+    o = Observations.of(Y)
+    return choose_noise(wish, kind, o, data_abound(o.shape, o.n))
 
 
 def test_many_grades_have_a_noise_for_each_of_the_lines_that_differ_in_it():
@@ -57,8 +59,8 @@ def test_a_law_that_is_named_is_taken(name):
 
 def test_what_an_earlier_fit_or_a_gpu_has_settles_it():
     o = Observations.of(grades(0))
-    assert choose_noise("auto", "grades", o, "gaussian") == "gaussian"
-    assert choose_noise("columns", "grades", o, "gaussian") == "columns"
+    assert choose_noise("auto", "grades", o, True, "gaussian") == "gaussian"
+    assert choose_noise("columns", "grades", o, True, "gaussian") == "columns"
 
 
 @pytest.mark.parametrize("name", ["Auto", "laplace", None, 1, ["auto"], np.zeros(2)])
