@@ -80,6 +80,12 @@ class Features:
         filled = np.where(np.isnan(raw), e.fill, raw)
         return filled / e.scale - e.centre / e.scale
 
+    @cached_property
+    def known(self) -> Flags:
+        """Which numbers of the matrix are known, m x p: not those of missing cells or of levels that are new."""
+        known = np.isfinite(self.table.cells[:, self.encoding.source])
+        return np.asarray(known | (self.encoding.part == MISSING))
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the p columns."""
@@ -136,13 +142,16 @@ class Features:
         ]
         absent = [name for name in table.names if name not in new.names]
         notes = [*said, *(f"unknown level of {show(name)}: none of its levels" for name in strange)]
-        notes += [f"{show(name)} is not given: taken as its mean" for name in absent]
+        unsure = ", and rows are as uncertain as that makes them"
+        notes += [f"{show(name)} is not given: taken as its mean{unsure}" for name in absent]
         hidden = np.isnan(table.cells)
         hidden = hidden[~hidden.all(axis=1) | (not said)].sum(axis=0)  # rows without any are said already
         holes = [
             f"{name} ({n})" for name, n in zip(table.names, hidden, strict=True) if n and name not in absent
         ]
-        notes += [f"missing values are taken as the mean of their column: {_list(holes)}"] if holes else []
+        notes += (
+            [f"missing values are taken as the mean of their column{unsure}: {_list(holes)}"] if holes else []
+        )
         return Features(table, self.encoding, tuple(notes))
 
     def take(self, places: Sequence[int] | Indices) -> Features:
