@@ -179,6 +179,15 @@ def test_rows_in_groups_of_the_same_prior_are_drawn_as_rows_together(fitted):
         np.testing.assert_allclose(grouped, together, rtol=1e-9, atol=1e-12)
 
 
+def test_a_level_of_one_row_without_measurements_does_not_make_it_unknowable(fitted):
+    F, _, Y, posterior = fitted
+    strange = pd.DataFrame(F).assign(solvent=pd.Categorical(["a", "b"] * (M1 // 2 - 1) + ["a", "c"]))
+    found = complete(Y, rank=2, row_features=strange, sampling=SHORT, seed=1)
+    plain = complete(Y, rank=2, sampling=SHORT, seed=1)
+    sds = [p.arrays.sd[-1].mean() for p in (posterior, found, plain)]
+    assert sds[0] < sds[1] < 2.0 * sds[2]
+
+
 def test_features_under_labels_of_other_rows_are_refused(fitted):
     F, X, Y, _ = fitted
     cols = [f"T{k}" for k in range(X.shape[1])]

@@ -21,13 +21,14 @@ from maxentry.labels import Axis, is_sparse, show
 from maxentry.wording import count, shorten
 
 CONSTANT = 1e-12  # a column that varies by less than this share of its largest value is constant
+RARE = 0.2  # a level with fewer rows than this share of those of the commonest is rare
 VALUE, MISSING = -1, -2  # what a column of the matrix holds, where it is not a level
 
 
 class Encoding(NamedTuple):
     """How cells become the p columns of the matrix: (x - centre) / scale, with x = fill where nothing is known.
 
-    The scale is the sd, of marks of missing values 1.
+    The scale is the sd, of marks of missing values 1, of rare levels the largest among the levels of the category.
 
     source: the column of the table; part: VALUE, MISSING (1 where it is missing) or the position of a level.
     """
@@ -200,6 +201,11 @@ def _dense_encoding(table: FeatureTable) -> Encoding:
     # A mark of missing values has the size of one sd of a feature, however rare: standardised, that of a single row
     # would be several sds, and with nothing measured of the row say that it may be anywhere.
     scale = np.where(part == MISSING, 1.0, sd * unit)
+    # So with a level that hardly any row has, beside those that many have: it has the size of the commonest.
+    for s in {*source[part >= 0].tolist()}:
+        own = (source == s) & (part >= 0)
+        rare = own & (mean < RARE * mean[own].max())
+        scale[rare & (sd > 0)] = scale[own].max()
     kept = (sd > CONSTANT) & (scale > 0) & np.isfinite(1 / np.where(scale > 0, scale, 1.0))
     fill = (mean * unit)[kept]
     return Encoding(source[kept], part[kept], fill, fill.copy(), scale[kept])
