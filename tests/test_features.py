@@ -186,8 +186,9 @@ def test_new_rows_are_encoded_in_the_same_columns() -> None:
     np.testing.assert_allclose(raw[1], [9, 0.5, 0.25, 0.5, 0.25])  # nothing known: the mean
     assert strange.notes == (
         "unknown level of 'solvent': none of its levels",
-        "'acid' is not given: taken as its mean",
-        "missing values are taken as the mean of their column: solvent (1)",
+        "'acid' is not given: taken as its mean, and rows are as uncertain as that makes them",
+        "missing values are taken as the mean of their column, and rows are as uncertain as that makes them: "
+        "solvent (1)",
     )
     with pytest.raises(DataError, match="expected some of the features"):
         F.encode({"mass": 3.0})

@@ -32,8 +32,9 @@ from maxentry.labels import as_array, floats
 from maxentry.model.likelihood import DataKind, NoiseChoice, kind_words
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations, find_kind
+from maxentry.posterior.coefficients import Fitted
 from maxentry.posterior.complete import complete
-from maxentry.posterior.new_rows import Fitted, NewRows
+from maxentry.posterior.new_rows import NewRows
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.schedule import Effort, Kind, Sampling
 from maxentry.tables.layout import name_long

@@ -58,7 +58,8 @@ def test_a_campaign_without_features_is_stored_as_ever() -> None:
 def test_rows_that_are_added_bring_theirs_and_those_removed_take_theirs_along(tmp_path: Path) -> None:
     with create(f"{tmp_path}/lab.db") as campaign:
         more = pd.DataFrame({"logp": [9.0, 8.0], "solvent": ["toluene", "DMF"]}, index=["f", "e"])
-        campaign.add_rows(["e", "f"], features=more)
+        with pytest.warns(UserWarning, match="'solvent' has new levels: 'toluene'"):
+            campaign.add_rows(["e", "f"], features=more)
         with pytest.warns(UserWarning, match="1 new row without features: 'g'"):
             campaign.add_rows(["g"])
         campaign.remove_rows(["b"])

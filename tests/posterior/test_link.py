@@ -16,7 +16,8 @@ from maxentry.model.likelihood import GAUSSIAN
 from maxentry.model.link import PRIOR, Basis, LinkPrior, find_basis
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
-from maxentry.posterior.new_rows import LEAST_EFFECTIVE
+from maxentry.posterior.gibbs import gather
+from maxentry.posterior.new_rows import LEAST_EFFECTIVE, _draw_rows, read_new_rows
 from maxentry.posterior.schedule import Sampling
 
 SHORT = Sampling("population", 4, 40, 40, 20, 2)
@@ -132,6 +133,61 @@ def test_one_missing_feature_of_a_row_without_measurements_does_not_make_it_unkn
     assert sds[0] < sds[1] < 2.0 * sds[2]
 
 
+def test_new_rows_with_a_missing_feature_are_as_uncertain_as_it_makes_them(fitted):
+    """Intervals cover what they say; at the mean of the feature, as the control has it, they are far too short."""
+    F, X, Y, _ = fitted
+    part = complete(Y[:WARM], rank=2, row_features=F[:WARM], sampling=SHORT, seed=1)
+    truth, holed = X[WARM:], F[WARM:].copy()
+    holed[:, 0] = np.nan
+    filled = np.where(np.isnan(holed), F[:WARM, 0].mean(), holed)
+    blank = np.full(truth.shape, np.nan)
+    with pytest.warns(UserWarning, match="as uncertain as that makes them"):
+        found = part.rows(blank, features=holed)
+    covered = [
+        np.mean((p.interval(0.9)[0] <= truth) & (truth <= p.interval(0.9)[1]))
+        for p in (found, part.rows(blank, features=filled))
+    ]
+    assert covered[0] > 0.8
+    assert covered[1] < 0.7
+    some = holed.copy()
+    some[::2] = F[WARM:][::2]  # those that are known stay as they are
+    mixed, known = quietly(lambda: part.rows(blank, features=some)), part.rows(blank, features=F[WARM:])
+    np.testing.assert_array_equal(mixed.arrays.sd[::2], known.arrays.sd[::2])
+    np.testing.assert_array_equal(mixed.arrays.sd[1::2], found.arrays.sd[1::2])
+
+
+def test_without_some_features_that_are_all_a_new_row_has_the_prior_without_any(fitted):
+    posterior = fitted[-1]
+    basis = posterior.fit.features[0]
+    some = posterior.columns.without_some(basis, np.full(basis.p, True))
+    np.testing.assert_allclose(some.Q, posterior.columns.without_features(basis).Q, rtol=1e-9)
+
+
+def test_rows_in_groups_of_the_same_prior_are_drawn_as_rows_together(fitted):
+    F, X, _, posterior = fitted
+    new = X[WARM:].copy()
+    new[:, 3:] = np.nan
+    new[2] = np.nan
+    _, told, _ = read_new_rows(posterior, new)
+    n, columns = len(new), posterior.columns
+    means = columns.means(posterior.fit.features[0].encode(F[WARM:]), n)
+    known = gather(posterior.fit.likelihood, posterior.fit.statements(told, posterior.value_map))
+    halves = [(np.arange(k, n, 2), columns) for k in (0, 1)]
+    for together, grouped in zip(
+        *(_draw_rows(posterior, n, known, False, means, columns, own) for own in ((), halves)), strict=True
+    ):
+        np.testing.assert_allclose(grouped, together, rtol=1e-9, atol=1e-12)
+
+
+def test_a_level_of_one_row_without_measurements_does_not_make_it_unknowable(fitted):
+    F, _, Y, posterior = fitted
+    strange = pd.DataFrame(F).assign(solvent=pd.Categorical(["a", "b"] * (M1 // 2 - 1) + ["a", "c"]))
+    found = complete(Y, rank=2, row_features=strange, sampling=SHORT, seed=1)
+    plain = complete(Y, rank=2, sampling=SHORT, seed=1)
+    sds = [p.arrays.sd[-1].mean() for p in (posterior, found, plain)]
+    assert sds[0] < sds[1] < 2.0 * sds[2]
+
+
 def test_features_under_labels_of_other_rows_are_refused(fitted):
     F, X, Y, _ = fitted
     cols = [f"T{k}" for k in range(X.shape[1])]
@@ -197,7 +253,7 @@ def test_features_of_new_rows_are_found_by_label_and_what_is_missing_is_said(fit
         fit.rows(new, features=known.drop(columns="f"))
     with pytest.warns(UserWarning, match="1 row without features: 'K30'"):
         fit.rows(new, features=known.iloc[31:])
-    with pytest.warns(UserWarning, match=r"taken as the mean of their column: b \(1\)"):
+    with pytest.warns(UserWarning, match=r"taken as the mean of their column, and rows .*: b \(1\)"):
         fit.rows({}, features=known.iloc[[31]].assign(b=np.nan))
 
 

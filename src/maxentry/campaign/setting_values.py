@@ -240,7 +240,8 @@ def look_at_features(
     table, notes = read_features(given, axis, known=known)
     dense = known is not None and not known.is_sparse and not table.is_sparse
     missing = describe_missing(table.match(known) if known is not None and dense else table)
-    return _check_size(table, side), [f"{side} features: {note}" for note in (*notes, *missing)]
+    levels = table.new_levels(known) if known is not None and dense else []
+    return _check_size(table, side), [f"{side} features: {note}" for note in (*notes, *missing, *levels)]
 
 
 def read_new_costs(cost: Any, n: int) -> tuple[float, ...] | None:

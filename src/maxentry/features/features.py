@@ -21,13 +21,14 @@ from maxentry.labels import Axis, is_sparse, show
 from maxentry.wording import count, shorten
 
 CONSTANT = 1e-12  # a column that varies by less than this share of its largest value is constant
+RARE = 0.2  # a level with fewer rows than this share of those of the commonest is rare
 VALUE, MISSING = -1, -2  # what a column of the matrix holds, where it is not a level
 
 
 class Encoding(NamedTuple):
     """How cells become the p columns of the matrix: (x - centre) / scale, with x = fill where nothing is known.
 
-    The scale is the sd, of marks of missing values 1.
+    The scale is the sd, of marks of missing values 1, of rare levels the largest among the levels of the category.
 
     source: the column of the table; part: VALUE, MISSING (1 where it is missing) or the position of a level.
     """
@@ -79,6 +80,12 @@ class Features:
         raw = _expand(self.table.cells, e.source, e.part)
         filled = np.where(np.isnan(raw), e.fill, raw)
         return filled / e.scale - e.centre / e.scale
+
+    @cached_property
+    def known(self) -> Flags:
+        """Which numbers of the matrix are known, m x p: not those of missing cells or of levels that are new."""
+        known = np.isfinite(self.table.cells[:, self.encoding.source])
+        return np.asarray(known | (self.encoding.part == MISSING))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -136,13 +143,16 @@ class Features:
         ]
         absent = [name for name in table.names if name not in new.names]
         notes = [*said, *(f"unknown level of {show(name)}: none of its levels" for name in strange)]
-        notes += [f"{show(name)} is not given: taken as its mean" for name in absent]
+        unsure = ", and rows are as uncertain as that makes them"
+        notes += [f"{show(name)} is not given: taken as its mean{unsure}" for name in absent]
         hidden = np.isnan(table.cells)
         hidden = hidden[~hidden.all(axis=1) | (not said)].sum(axis=0)  # rows without any are said already
         holes = [
             f"{name} ({n})" for name, n in zip(table.names, hidden, strict=True) if n and name not in absent
         ]
-        notes += [f"missing values are taken as the mean of their column: {_list(holes)}"] if holes else []
+        notes += (
+            [f"missing values are taken as the mean of their column{unsure}: {_list(holes)}"] if holes else []
+        )
         return Features(table, self.encoding, tuple(notes))
 
     def take(self, places: Sequence[int] | Indices) -> Features:
@@ -191,6 +201,11 @@ def _dense_encoding(table: FeatureTable) -> Encoding:
     # A mark of missing values has the size of one sd of a feature, however rare: standardised, that of a single row
     # would be several sds, and with nothing measured of the row say that it may be anywhere.
     scale = np.where(part == MISSING, 1.0, sd * unit)
+    # So with a level that hardly any row has, beside those that many have: it has the size of the commonest.
+    for s in {*source[part >= 0].tolist()}:
+        own = (source == s) & (part >= 0)
+        rare = own & (mean < RARE * mean[own].max())
+        scale[rare & (sd > 0)] = scale[own].max()
     kept = (sd > CONSTANT) & (scale > 0) & np.isfinite(1 / np.where(scale > 0, scale, 1.0))
     fill = (mean * unit)[kept]
     return Encoding(source[kept], part[kept], fill, fill.copy(), scale[kept])

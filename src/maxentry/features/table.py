@@ -114,6 +114,12 @@ class FeatureTable:
             cells[:, k] = column
         return replace(known, cells=cells)
 
+    def new_levels(self, known: FeatureTable) -> list[str]:
+        """Notes on the levels of categories that a known table has not."""
+        pairs = [(name, self._levels_of(name) or (), known._levels_of(name)) for name in known.categories]
+        new = [(name, [level for level in own if level not in (old or ())]) for name, own, old in pairs]
+        return [f"{show(name)} has new levels: {_list_some(levels)}" for name, levels in new if levels]
+
     @property
     def n_stored(self) -> int:
         """How many numbers there are; of a sparse matrix, those that are stored."""
@@ -314,6 +320,10 @@ def _align(
         some = ", ".join(axis.show(i) for i in without[:3]) + (", ..." if without.size > 3 else "")
         notes.append(f"{count(int(without.size), axis.name)} without features: {some}")
     return table.take(places), tuple(notes)
+
+
+def _list_some(labels: Sequence[Hashable]) -> str:
+    return ", ".join(map(show, labels[:3])) + (", ..." if len(labels) > 3 else "")
 
 
 def _labels_of(axis: Axis) -> Sequence[Hashable]:

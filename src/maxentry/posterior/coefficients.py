@@ -1,15 +1,23 @@
-"""Which features matter: what they say of rows and columns, drawn given each draw of all else."""
+"""Which features matter: what they say of rows and columns, drawn given each draw of all else.
+
+And the prior of a new row's coefficients, with features or without (`new_rows.py` has the laws).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxentry._io import check_memory
-from maxentry._types import Array
-from maxentry.model.link import PRIOR, find_basis
+from maxentry._types import Array, Flags
+from maxentry.belief import Belief
+from maxentry.labels import is_sparse
+from maxentry.model.likelihood import NoiseLaw
+from maxentry.model.link import PRIOR, Basis, find_basis
+from maxentry.model.priors import EffectLaw
 from maxentry.observations import Observations
 from maxentry.posterior.chains import Chain, ModelSpec
 from maxentry.posterior.draws import Draws
@@ -93,3 +101,133 @@ def describe_features(
     whole = {key: np.concatenate([np.asarray(part[key]) for part in parts]) for key in parts[0]}
     order = np.argsort(-(whole["coefficient"] ** 2 + whole["pattern"] ** 2), kind="stable")
     return {key: column[order] for key, column in whole.items()}
+
+
+# New rows
+
+
+class Fitted(Protocol):
+    """What is needed of a `Posterior`."""
+
+    observations: Observations
+    fit: ModelSpec
+    chains: tuple[Chain, ...]
+    draws: Draws
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """m1, m2."""
+
+    @property
+    def noise_law(self) -> NoiseLaw:
+        """The noise in each draw."""
+
+    @property
+    def belief(self) -> Belief:
+        """The pooled draws."""
+
+    @property
+    def columns(self) -> Columns:
+        """`Columns.of` it, kept."""
+
+
+class Columns(NamedTuple):
+    """All draws of the columns, pooled: what a new row's coefficients g = (a, r) are regressed on, and their prior."""
+
+    right: NDArray[np.floating]  # (S, m2, R)
+    offset: Array  # (S, m2), mu + c_j
+    Q: Array  # (S, K, K)
+    log_det: Array  # (S,) of Q
+    effects: bool
+    centre: Array | None = None  # (S, K) mean of g a priori, where there are features
+    W: Array | None = None  # (S, p, K) coefficients of the rows' features
+
+    @classmethod
+    def of(cls, posterior: Fitted) -> Columns:
+        """Compute the priors; directions beyond a chain's rank have no columns, and any prior."""
+        d, fit, (m1, _) = posterior.draws, posterior.fit, posterior.shape
+        assert fit.units is not None
+        R, K = d.rank, d.rank + fit.effects
+        Q = np.zeros((*d.mu.shape, K, K))
+        for c, chain in enumerate(posterior.chains):
+            r, law = chain.rank, fit.priors_of(posterior.shape)(chain.rank).rows
+            left, right = (np.asarray(x[c], np.float64)[..., :r] for x in (d.left, d.right))
+            if r:
+                assert d.sigma2 is not None
+                AA, BB = (x.swapaxes(1, 2) @ x for x in (left, right))
+                Q[c, :, :r, :r] = (m1 - r) * np.linalg.inv(AA) + BB / d.sigma2[c, :, None, None]
+            Q[c, :, range(r, R), range(r, R)] = 1.0
+            if fit.effects:
+                slope, precision = _regress_effects(left, np.asarray(d.row[c], float), law, fit.units.scale)
+                f = np.hstack([-slope, np.ones((len(slope), 1))])
+                at = np.ix_(range(len(f)), [*range(r), R], [*range(r), R])
+                Q[c][at] += precision[:, None, None] * f[:, :, None] * f[:, None, :]
+        Q = Q.reshape(-1, K, K)
+        belief = posterior.belief
+        offset = belief.mu[:, None] + np.asarray(belief.col, dtype=np.float64)
+        said = stack_coefficients(d, posterior.chains, fit, posterior.observations, Q) if fit.linked else ()
+        return cls(belief.right, offset, Q, np.linalg.slogdet(Q)[1], fit.effects, *said)
+
+    def means(self, features: Array | None, n: int) -> Array | None:
+        """What features say of n new rows in each draw, (n, S, K); those at the mean where none are given."""
+        if self.centre is None or self.W is None:
+            return None
+        centre = np.broadcast_to(self.centre, (n, *self.centre.shape))
+        return centre if features is None else np.asarray(centre + np.einsum("np,spk->nsk", features, self.W))
+
+    def without_features(self, basis: Basis) -> Columns:
+        """The prior of rows that have features nobody told: what these say of them varies as among the fitted rows."""
+        few = basis.p <= basis.m and not is_sparse(basis.F)
+        gram = basis.apply_transposed(basis.apply(np.eye(basis.p))) if few else None
+        assert self.W is not None
+        return self._widen(
+            W.T @ (basis.apply_transposed(basis.apply(W)) if gram is None else gram @ W) / basis.m
+            for W in self.W
+        )
+
+    def without_some(self, basis: Basis, hidden: Flags) -> Columns:
+        """The same of rows whose features in the columns `hidden` (p,) are not known.
+
+        The covariance of these columns is that of the fitted rows in which they are known.
+        """
+        assert basis.features is not None
+        assert self.W is not None
+        at = np.flatnonzero(hidden)
+        F, known = (
+            (basis.F[:, at] - basis.centre[at]) / basis.length,
+            basis.features.known[:, at].astype(float),
+        )
+        F = F * known
+        covariance = F.T @ F / np.sqrt(np.outer(*[np.maximum(known.sum(axis=0), 1.0)] * 2))
+        return self._widen(W[at].T @ covariance @ W[at] for W in self.W)
+
+    def _widen(self, covariances: Iterable[Array]) -> Columns:
+        """The prior with these covariances added to its own, one for each draw."""
+        Q = np.empty_like(self.Q)
+        for s, more in enumerate(covariances):
+            Q[s] = np.linalg.solve(np.eye(len(more)) + self.Q[s] @ more, self.Q[s])
+        Q = 0.5 * (Q + Q.swapaxes(1, 2))
+        return self._replace(Q=Q, log_det=np.linalg.slogdet(Q)[1])
+
+
+def _regress_effects(A: Array, effects: Array, law: EffectLaw, unit: float) -> tuple[Array, Array]:
+    """The slopes m, (S, R), and the precision of r given a, (S,), of effects (S, m1) of rows A (S, m1, R).
+
+    In the model r_i = m'a_i + e_i with e_i ~ N(0, tau2) and m ~ N(0, s2 (A'A)^-1); tau2 and s2 R/m1 have a law. With
+    p = A m^, m^ = (A'A)^-1 A'r, of R degrees of freedom with variance s2 + tau2, and r - p, of m1 - R with tau2,
+
+        E[m | r] = k m^,  k = s2 / (s2 + tau2),      Var(r | a) = tau2 (1 + k R / m1)   for a like those of the rows.
+    """
+    S, m1, R = A.shape
+
+    def variance(x: Array, df: int, size: float = 1.0) -> Array:
+        squares, unit2 = np.square(x).sum(1), size * unit**2
+        scale = law.scale_near(squares / (df * unit2)) * unit2
+        return np.asarray((scale + 0.5 * squares) / (law.shape + 0.5 * df))
+
+    if not R:
+        return np.empty((S, 0)), 1.0 / variance(effects, m1)
+    slope = np.linalg.solve(A.swapaxes(1, 2) @ A, np.einsum("sir,si->sr", A, effects)[..., None])[..., 0]
+    aligned = np.einsum("sir,sr->si", A, slope)
+    k = np.maximum(1 - variance(effects - aligned, m1 - R) / variance(aligned, R, m1 / R), 0.0)
+    return k[:, None] * slope, 1.0 / variance(effects - k[:, None] * aligned, m1) / (1 + k * R / m1)

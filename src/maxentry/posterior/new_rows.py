@@ -10,7 +10,7 @@ where Q, the precision of g's prior, is that of a ~ N(0, Q_a^-1) and r | a ~ N(m
 means given the draw (X = A B', in any gauge):
 
     Q_a = E[L | A] + B'B / sigma2 = (m1 - R) (A'A)^-1 + B'B / sigma2
-    Q   = [[Q_a + m m' / tau2, -m / tau2], [-m' / tau2, 1 / tau2]],    m and tau2: `_regress_effects`
+    Q   = [[Q_a + m m' / tau2, -m / tau2], [-m' / tau2, 1 / tau2]],    m and tau2: `_regress_effects` of coefficients.py
 
 g is drawn once for each draw of the columns, so that everything a posterior answers can be asked of new rows. Weights w
 of Student noise and latent values of limits, yes and no, or grades are drawn with it, by a few Gibbs steps; for plain
@@ -27,9 +27,9 @@ by which draws are resampled. Where few would be left, weights are raised to a p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 from warnings import warn
 
 import numpy as np
@@ -38,7 +38,7 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from maxentry import frames
 from maxentry._io import check_memory
-from maxentry._types import Array, Indices
+from maxentry._types import Array, Flags, Indices
 from maxentry.acquisition import choose
 from maxentry.acquisition.problem import Problem
 from maxentry.acquisition.targets import GoalCriterion, average_lines
@@ -48,14 +48,11 @@ from maxentry.errors import DataError, ParameterError, is_choice, is_whole
 from maxentry.kernels import ridge as kernel
 from maxentry.labels import Axis, as_array, is_sparse, show, sparse_triples
 from maxentry.model.goal import Goal
-from maxentry.model.likelihood import NoiseLaw, kind_words
+from maxentry.model.likelihood import kind_words
 from maxentry.model.link import Basis, find_basis, normalise_mask
-from maxentry.model.priors import EffectLaw
 from maxentry.observations import Observations
 from maxentry.posterior import intervals
-from maxentry.posterior.chains import Chain, ModelSpec
-from maxentry.posterior.coefficients import stack_coefficients
-from maxentry.posterior.draws import Draws
+from maxentry.posterior.coefficients import Columns, Fitted
 from maxentry.posterior.gibbs import gather
 from maxentry.posterior.intervals import Answers, Deviation, Maps, Prediction, quantiles
 from maxentry.progress import compiling_notice
@@ -68,109 +65,7 @@ UNNAMED = "new"  # the label of a single row that has none
 MOST_WEIGHED = 64  # rows at once by which draws are weighted
 MOST_COPIED = 100_000_000  # numbers of the columns' draws that are copied to be resampled
 
-
-class Fitted(Protocol):
-    """What is needed of a `Posterior`."""
-
-    observations: Observations
-    fit: ModelSpec
-    chains: tuple[Chain, ...]
-    draws: Draws
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """m1, m2."""
-
-    @property
-    def noise_law(self) -> NoiseLaw:
-        """The noise in each draw."""
-
-    @property
-    def belief(self) -> Belief:
-        """The pooled draws."""
-
-    @property
-    def columns(self) -> Columns:
-        """`Columns.of` it, kept."""
-
-
-class Columns(NamedTuple):
-    """All draws of the columns, pooled: what a new row's coefficients g = (a, r) are regressed on, and their prior."""
-
-    right: NDArray[np.floating]  # (S, m2, R)
-    offset: Array  # (S, m2), mu + c_j
-    Q: Array  # (S, K, K)
-    log_det: Array  # (S,) of Q
-    effects: bool
-    centre: Array | None = None  # (S, K) mean of g a priori, where there are features
-    W: Array | None = None  # (S, p, K) coefficients of the rows' features
-
-    @classmethod
-    def of(cls, posterior: Fitted) -> Columns:
-        """Compute the priors; directions beyond a chain's rank have no columns, and any prior."""
-        d, fit, (m1, _) = posterior.draws, posterior.fit, posterior.shape
-        assert fit.units is not None
-        R, K = d.rank, d.rank + fit.effects
-        Q = np.zeros((*d.mu.shape, K, K))
-        for c, chain in enumerate(posterior.chains):
-            r, law = chain.rank, fit.priors_of(posterior.shape)(chain.rank).rows
-            left, right = (np.asarray(x[c], np.float64)[..., :r] for x in (d.left, d.right))
-            if r:
-                assert d.sigma2 is not None
-                AA, BB = (x.swapaxes(1, 2) @ x for x in (left, right))
-                Q[c, :, :r, :r] = (m1 - r) * np.linalg.inv(AA) + BB / d.sigma2[c, :, None, None]
-            Q[c, :, range(r, R), range(r, R)] = 1.0
-            if fit.effects:
-                slope, precision = _regress_effects(left, np.asarray(d.row[c], float), law, fit.units.scale)
-                f = np.hstack([-slope, np.ones((len(slope), 1))])
-                at = np.ix_(range(len(f)), [*range(r), R], [*range(r), R])
-                Q[c][at] += precision[:, None, None] * f[:, :, None] * f[:, None, :]
-        Q = Q.reshape(-1, K, K)
-        belief = posterior.belief
-        offset = belief.mu[:, None] + np.asarray(belief.col, dtype=np.float64)
-        said = stack_coefficients(d, posterior.chains, fit, posterior.observations, Q) if fit.linked else ()
-        return cls(belief.right, offset, Q, np.linalg.slogdet(Q)[1], fit.effects, *said)
-
-    def means(self, features: Array | None, n: int) -> Array | None:
-        """What features say of n new rows in each draw, (n, S, K); those at the mean where none are given."""
-        if self.centre is None or self.W is None:
-            return None
-        centre = np.broadcast_to(self.centre, (n, *self.centre.shape))
-        return centre if features is None else np.asarray(centre + np.einsum("np,spk->nsk", features, self.W))
-
-    def without_features(self, basis: Basis) -> Columns:
-        """The prior of rows that have features nobody told: what these say of them varies as among the fitted rows."""
-        assert self.W is not None
-        few, Q = basis.p <= basis.m and not is_sparse(basis.F), np.empty_like(self.Q)
-        gram = basis.apply_transposed(basis.apply(np.eye(basis.p))) if few else None
-        for s, W in enumerate(self.W):
-            squares = W.T @ (basis.apply_transposed(basis.apply(W)) if gram is None else gram @ W)
-            Q[s] = np.linalg.solve(np.eye(len(squares)) + self.Q[s] @ squares / basis.m, self.Q[s])
-        Q = 0.5 * (Q + Q.swapaxes(1, 2))
-        return self._replace(Q=Q, log_det=np.linalg.slogdet(Q)[1])
-
-
-def _regress_effects(A: Array, effects: Array, law: EffectLaw, unit: float) -> tuple[Array, Array]:
-    """The slopes m, (S, R), and the precision of r given a, (S,), of effects (S, m1) of rows A (S, m1, R).
-
-    In the model r_i = m'a_i + e_i with e_i ~ N(0, tau2) and m ~ N(0, s2 (A'A)^-1); tau2 and s2 R/m1 have a law. With
-    p = A m^, m^ = (A'A)^-1 A'r, of R degrees of freedom with variance s2 + tau2, and r - p, of m1 - R with tau2,
-
-        E[m | r] = k m^,  k = s2 / (s2 + tau2),      Var(r | a) = tau2 (1 + k R / m1)   for a like those of the rows.
-    """
-    S, m1, R = A.shape
-
-    def variance(x: Array, df: int, size: float = 1.0) -> Array:
-        squares, unit2 = np.square(x).sum(1), size * unit**2
-        scale = law.scale_near(squares / (df * unit2)) * unit2
-        return np.asarray((scale + 0.5 * squares) / (law.shape + 0.5 * df))
-
-    if not R:
-        return np.empty((S, 0)), 1.0 / variance(effects, m1)
-    slope = np.linalg.solve(A.swapaxes(1, 2) @ A, np.einsum("sir,si->sr", A, effects)[..., None])[..., 0]
-    aligned = np.einsum("sir,sr->si", A, slope)
-    k = np.maximum(1 - variance(effects - aligned, m1 - R) / variance(aligned, R, m1 / R), 0.0)
-    return k[:, None] * slope, 1.0 / variance(effects - k[:, None] * aligned, m1) / (1 + k * R / m1)
+Group = tuple[Indices, Columns]  # rows, and the prior that they have
 
 
 class NewRows:
@@ -193,37 +88,50 @@ class NewRows:
         """What is observed of them, by position; None if nothing is."""
         self.n = len(form.row_labels or ())
         given, columns = posterior.fit.features[0], posterior.columns
-        means = columns.means(self._encode(features), self.n)
+        encoded, hidden = self._encode(features)
+        groups: list[Group] = []
         if features is None and isinstance(given, Basis):
             columns = columns.without_features(given)
+        elif hidden is not None and hidden.any() and columns.W is not None and isinstance(given, Basis):
+            patterns, place = np.unique(hidden, axis=0, return_inverse=True)
+            groups = [
+                (
+                    np.flatnonzero(place.ravel() == k),
+                    columns.without_some(given, own) if own.any() else columns,
+                )
+                for k, own in enumerate(patterns)
+            ]
         self._which, self._centre, self._G, self.effective = _draw_rows(
-            posterior, self.n, self._repeats, apart, means, columns
+            posterior, self.n, self._repeats, apart, columns.means(encoded, self.n), columns, groups
         )
 
-    def _encode(self, features: Any) -> Array | None:
-        """Features of the new rows as the basis of the fitted ones has them; None: nothing is known."""
+    def _encode(self, features: Any) -> tuple[Array | None, Flags | None]:
+        """Features of the new rows as the basis of the fitted ones has them, and which are not known.
+
+        None: nothing is known; nothing is missing.
+        """
         data, given = self._posterior.observations, self._posterior.fit.features[0]
         if isinstance(given, Basis):
             if given.features is None:
-                return None
+                return None, None
             if features is None:
                 warn(
                     "expected features of the new rows, as the fit has, got none: they may be those of any fitted row",
                     stacklevel=4,
                 )
-                return None
+                return None, None
             new = given.features.encode(features, self._form.row_labels or (), counted=not self._named)
             if new.shape[0] != self.n:
                 raise DataError(f"expected features of {self.n} new rows, got {new.shape[0]}.")
             for note in new.notes:
                 warn(f"features of new rows: {note}", stacklevel=4)
-            return given.encode(new.matrix)
+            return given.encode(new.matrix), None if new.table.is_sparse else ~new.known
         if features is not None:
             raise ParameterError("the fit has no row_features: leave out those of new rows")
         if given is None or self.observations is None:
-            return None
+            return None, None
         mask = self.observations.observed[: self.n].astype(float)
-        return find_basis(given, data.observed, 0).encode(normalise_mask(mask))
+        return find_basis(given, data.observed, 0).encode(normalise_mask(mask)), None
 
     @cached_property
     def _repeats(self) -> Any:
@@ -453,8 +361,9 @@ def _draw_rows(
     apart: bool,
     means: Array | None = None,
     prior: Columns | None = None,
+    groups: Sequence[Group] = (),
 ) -> tuple[Indices | None, Array, Array, float]:
-    """Draw the coefficients of n new rows.
+    """Draw the coefficients of n new rows; groups: rows with priors of their own, all of them or none.
 
     Returns which draws of the columns these go with (None: all, once), their conditional means and draws, (n, S, K),
     and the share of the draws that is effective.
@@ -466,7 +375,7 @@ def _draw_rows(
     latent = repeats is not None and (law.nu is not None or repeats.observations.low is not None)
     numbers = S * (3 * n * K + (told * (columns.right.shape[2] + K + 6) if latent else 0))
     check_memory(8 * numbers, f"{S} draws of {n} new rows")
-    rows = _Rows(columns, n, np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32), means)
+    rows = _Rows(columns, n, np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32), means, groups)
     lines = 1 if apart else n
     if repeats is None:
         none = np.empty((1, 0))
@@ -480,7 +389,8 @@ def _draw_rows(
         copied = columns.right.size + columns.offset.size
         if apart or n > MOST_WEIGHED or copied > MOST_COPIED:
             return None, centre, G, 1.0
-        which, effective = _resample(evidence.sum(0) + 0.5 * n * columns.log_det, rng)
+        log_det = sum((len(i) * c.log_det for i, c in groups or [(np.arange(n), columns)]), np.zeros(S))
+        which, effective = _resample(evidence.sum(0) + 0.5 * log_det, rng)
         return which, *rows.draw(which, o.values[None], variances[which], Z)[:2], effective
     centre, G = np.zeros((n, S, K)), np.zeros((n, S, K))
     for sweep in range(LATENT_SWEEPS):
@@ -505,6 +415,7 @@ class _Rows(NamedTuple):
     starts: Indices
     cols: NDArray[np.int32]
     means: Array | None = None  # (n, S, K) of g a priori; None: zero
+    groups: Sequence[Group] = ()  # of rows with a prior of their own; none: all have that of the columns
 
     def draw(self, which: Indices, values: Array, variances: Array, Z: Array) -> tuple[Array, Array, Array]:
         """Conditional means of g, draws of it, both (n, S, K), and the log density of the observations, (n, S)."""
@@ -513,13 +424,29 @@ class _Rows(NamedTuple):
         centre, G, evidence = np.empty(shape), np.empty(shape), np.empty(shape[:2])
         if self.means is not None:  # g is drawn as its deviation from them
             values = values - self._said(which)
-        told = np.ascontiguousarray(values), np.ascontiguousarray(variances)
-        kernel.draw_coefficients(
-            which, self.starts, self.cols, *told, c.right, c.offset, c.Q, c.effects, Z, centre, G, evidence
-        )
+        for rows, own in self.groups or ((None, c),):
+            starts, at = self._part(rows)
+            x, v = (y if y.shape[1] < self.cols.size else y[:, at] for y in (values, variances))
+            parts = [y if rows is None else y[rows] for y in (centre, G, evidence)]
+            kernel.draw_coefficients(
+                which, starts, self.cols[at], np.ascontiguousarray(x), np.ascontiguousarray(v), c.right, c.offset,
+                own.Q, c.effects, Z if rows is None or len(Z) < self.n else Z[rows], *parts,
+            )  # fmt: skip
+            if rows is not None:
+                centre[rows], G[rows], evidence[rows] = parts
         if self.means is not None:
             centre, G = centre + self.means[:, which], G + self.means[:, which]
         return centre, G, evidence
+
+    def _part(self, rows: Indices | None) -> tuple[Indices, Any]:
+        """Where the observations of these rows start, and which they are."""
+        if rows is None:
+            return self.starts, slice(None)
+        sizes = np.diff(self.starts)
+        row = np.repeat(np.arange(self.n), sizes)
+        return np.concatenate([[0], np.cumsum(sizes[rows])]).astype(np.int64), np.flatnonzero(
+            np.isin(row, rows)
+        )
 
     def _said(self, which: Indices) -> Array:
         """What features say of the observations, (S, N)."""

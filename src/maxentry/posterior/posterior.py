@@ -32,6 +32,7 @@ from maxentry.posterior.chains import (
     model_values,
     run_chains,
 )
+from maxentry.posterior.coefficients import Columns
 from maxentry.posterior.decisions import Answer
 from maxentry.posterior.diagnostics import Diagnostics, describe_errors, diagnose
 from maxentry.posterior.draws import Draws, FolderStore, name_monitored
@@ -45,7 +46,7 @@ from maxentry.transform import NONE, Transform, ValueMap, describe_scales
 from maxentry.wording import count, show
 
 if TYPE_CHECKING:
-    from maxentry.posterior.new_rows import Columns, NewRows
+    from maxentry.posterior.new_rows import NewRows
 
 Map = Literal["mean", "sd", "low", "high"]
 MOSTLY_MEANS = 0.3  # share of rank 0 from which users are told what intervals of entries leave out
@@ -450,8 +451,6 @@ class Posterior:
     @cached_property
     def columns(self) -> Columns:
         """What the draws say of the columns, for new rows."""
-        from maxentry.posterior.new_rows import Columns
-
         return Columns.of(self)
 
     # Continue, save, show
