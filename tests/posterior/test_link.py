@@ -237,6 +237,25 @@ def test_a_new_row_may_be_called_new(fitted):
         fit.rows({"new": {}}, features=known.iloc[[30]].set_axis(["other"]))
 
 
+def test_an_empty_mapping_stands_for_all_rows_of_the_features(fitted):
+    F, X, Y, _ = fitted
+    names, cols = [f"K{k}" for k in range(len(F))], [f"T{k}" for k in range(X.shape[1])]
+    known = pd.DataFrame(F, names, list("abcdef"))
+    fit = complete(pd.DataFrame(Y[:30], names[:30], cols), 1, row_features=known[:30], sampling=SHORT, seed=1)
+    expected = fit.rows(np.full((3, len(cols)), np.nan), features=F[30:33]).mean
+    lines = {name: known.loc[name].to_dict() for name in names[30:33]}
+    ways = [
+        known.iloc[30:33],
+        lines,
+        F[30:33],
+        known.iloc[30:33].reset_index(drop=True),
+    ]
+    for features in ways:
+        np.testing.assert_array_equal(fit.rows({}, features=features).mean, expected)
+    for labelled in ways[:2]:
+        assert list(fit.rows({}, features=labelled).mean.index) == names[30:33]
+
+
 def test_features_of_new_rows_are_found_by_label_and_what_is_missing_is_said(fitted):
     F, X, *_ = fitted
     names, cols = [f"K{k}" for k in range(len(F))], [f"T{k}" for k in range(X.shape[1])]

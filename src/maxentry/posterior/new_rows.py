@@ -280,11 +280,13 @@ class NewRows:
         return f"NewRows({self.n} x {self._posterior.shape[1]}, {told} measurements{again})"
 
 
-def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observations | None, bool]:
+def read_new_rows(
+    posterior: Fitted, new: Any, features: Any = None
+) -> tuple[frames.Form, Observations | None, bool]:
     """Read rows from a frame, an array, scipy.sparse, or a mapping {row: {column: value}} (one row: that, or a series).
 
     Returns their form, with labels, what is observed (None: nothing), with the fitted columns by position, and whether
-    the labels were given: else rows are only counted.
+    the labels were given: else rows are only counted. An empty mapping stands for all rows of `features`.
     """
     data, m2, likelihood = posterior.observations, posterior.shape[1], posterior.fit.likelihood
     axis = data.col_axis
@@ -297,6 +299,9 @@ def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observation
     if isinstance(new, Mapping):
         named = any(isinstance(value, Mapping) for value in new.values())
         lines = new if named else {UNNAMED: new}
+        if not new:
+            labels, named = _featured_rows(features)
+            lines = dict.fromkeys(labels, new)
         if wrong := [value for value in lines.values() if not isinstance(value, Mapping)]:
             raise DataError(f"expected a mapping {{column: value}} for every new row, got {show(wrong[0])}.")
         names = list(lines)
@@ -341,6 +346,21 @@ def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observation
     shape = max(2, len(names)), m2  # the least that observations have
     told = Observations.from_triples(i[known], j[known], values[known], shape, low=ends[0], high=ends[1])
     return form, told, named
+
+
+def _featured_rows(features: Any) -> tuple[list[Any], bool]:
+    """Return the rows that features are of, and whether these have labels: else they are counted, or a single one."""
+    labels = None
+    if frames.is_frame(features):
+        labels = frames.index_labels(getattr(features, "index", None))
+    elif isinstance(features, Mapping) and any(isinstance(line, Mapping) for line in features.values()):
+        labels = list(features)
+    if labels is not None:
+        return labels, True
+    shape = (
+        features.shape if hasattr(features, "shape") else np.shape(features)
+    )  # that of a sparse matrix, too
+    return [UNNAMED] if len(shape) != 2 or shape[0] == 1 else list(range(shape[0])), False
 
 
 def _read_series(series: Any) -> Any:

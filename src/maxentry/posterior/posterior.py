@@ -442,11 +442,11 @@ class Posterior:
 
         new: what is known of them, NaN where missing: a frame with columns by label, an array (n, m2), a sparse matrix,
         or {row: {column: value}} (of one row {column: value}, or a series). The fitted columns are taken as they are.
-        features: of these rows, one line each, where the fit had `row_features`.
+        features: of these rows, one line each, where the fit had `row_features`; new={} stands for all of them.
         """
         from maxentry.posterior.new_rows import NewRows, read_new_rows
 
-        return NewRows(self, *read_new_rows(self, new), features=features)
+        return NewRows(self, *read_new_rows(self, new, features), features=features)
 
     @cached_property
     def columns(self) -> Columns:
