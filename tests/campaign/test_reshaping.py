@@ -165,6 +165,18 @@ def test_a_label_that_has_meant_two_rows_is_not_understood(lab: Campaign) -> Non
         assert lab.tell(row="c", col="y", value=21.0, again=True).told == 1
 
 
+def test_a_label_that_a_removed_row_had_is_not_another_rows_former_one(lab: Campaign) -> None:
+    lab.remove_rows(["b"])
+    lab.rename_rows({"c": "b"})
+    with pytest.warns(UserWarning, match="Another row was called 'b' before"):
+        assert lab.tell(row="b", col="y", value=21.0, again=True).told == 1
+    lab.rename_rows({"b": "B"})
+    with pytest.raises(LabelError):
+        lab.tell(row="b", col="y", value=5.0)
+    with pytest.warns(UserWarning, match="'c' is read as 'B'"):
+        assert lab.tell(row="c", col="y", value=21.0).known == 1
+
+
 def test_a_label_that_another_row_had_before_is_named(tmp_path: Path) -> None:
     with Campaign.create(tmp_path / "lab.db", "lab", ["a", "b", "c"], ["x", "y"], **QUICK) as lab:
         lab.tell(row="a", col="x", value=1.0)

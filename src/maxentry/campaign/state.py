@@ -359,7 +359,7 @@ class _Draft:
         if record.at != self.changed_at:
             self._move_clock(record.at)
         if isinstance(record.event, events.Listed):
-            self.former = self.former.after(record.event)
+            self.former = self.former.after(record.event, self.removed)
         match record.event:
             case events.Told() as event:
                 self._tell(event, record)
