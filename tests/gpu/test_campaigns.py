@@ -1,5 +1,8 @@
 """`engine` as a setting of a campaign and as an option: where fits run is a matter of events and data alone."""
 
+import importlib
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -65,6 +68,32 @@ def test_auto_looks_at_the_data_and_never_at_the_machine(monkeypatch):
     assert fits.choose_engine_of(settings(engine="auto"), plain) == "gpu"
     assert fits.choose_engine_of(settings(engine="auto", noise="rows"), plain) == "cpu"
     assert fits.choose_engine_of(settings(engine="auto"), repeated) == "cpu"
+
+
+def test_auto_goes_by_the_noise_of_the_fit_that_is_continued(monkeypatch):
+    """Grades alone may say one noise for all, after the first of them had one for each row, which a GPU lacks."""
+    monkeypatch.setattr(engine, "WORTH", 1e2)
+    monkeypatch.setattr(engine, "WORTH_WHOLE", 1e2)
+    taken = {}
+
+    def complete(*_, **options):
+        taken.update(options)
+        return SimpleNamespace(interrupted=False)
+
+    module = importlib.import_module("maxentry.posterior.complete")
+    for name, stand_in in {"complete": complete, "same_magnitude": alike, "same_scales": alike}.items():
+        monkeypatch.setattr(module, name, stand_in)
+    start = SimpleNamespace(fit=SimpleNamespace(noise="gaussian"))
+    with campaign(rows=6, cols=5, kind="grades", levels=[1, 2, 3], engine="auto") as c:
+        c.tell(row=[0, 1, 2], col=[0, 1, 2], value=[1, 2, 3])
+        for noise, where in (("gaussian", "gpu"), ("rows", "cpu")):
+            start.fit.noise = noise
+            fits._fit(c.state, 3, start, None, False)
+            assert (taken["start"], taken["engine"]) == (start, where)
+
+
+def alike(*_):
+    return True
 
 
 def test_fits_of_two_engines_have_two_names():

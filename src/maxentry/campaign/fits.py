@@ -44,7 +44,7 @@ from maxentry.campaign.state import FIT, OUTLOOK, STATION, WARM, State, derive_r
 from maxentry.campaign.storage import Key, Storage
 from maxentry.errors import DataError, MaxentryError, StorageError
 from maxentry.features import Features
-from maxentry.model.likelihood import Likelihood
+from maxentry.model.likelihood import Likelihood, Noise
 from maxentry.model.noise import choose_noise
 from maxentry.observations import Observations
 from maxentry.posterior.schedule import Kind, Sampling, data_abound, sweep_work
@@ -212,7 +212,7 @@ def _fit(
         sampling=sampling,
         effort=settings.effort if isinstance(sampling, str) else "normal",
         start=start,
-        engine=choose_engine_of(settings, data),
+        engine=choose_engine_of(settings, data, None if start is None else start.fit.noise),
         seed=derive_seed(settings.seed, {"anchor": FIT, "warm": WARM, "station": STATION}[kind], n),
         progress=progress,
         **_standardise(settings),
@@ -224,9 +224,12 @@ def _fit(
     return posterior
 
 
-def choose_engine_of(settings: Settings, data: Observations) -> Literal["cpu", "gpu"]:
+def choose_engine_of(
+    settings: Settings, data: Observations, known: Noise | None = None
+) -> Literal["cpu", "gpu"]:
     """Return where a fit of these data runs, by settings and data alone: no machine may change the posterior.
 
+    known: the noise of the fit that is continued, which noise="auto" keeps.
     "auto" takes a GPU for all that one can do and that is large enough for it; so a machine without one is refused
     such a fit, instead of drawing other random numbers.
     """
@@ -240,7 +243,7 @@ def choose_engine_of(settings: Settings, data: Observations) -> Literal["cpu", "
     features = (settings.row_features or settings.col_features) is not None
     if not is_worth(plan.chains * sweep_work(data.shape, data.n, rank), plan.sweeps):
         return "cpu"
-    noise = choose_noise(settings.noise, settings.kind, data, data_abound(data.shape, data.n))
+    noise = choose_noise(settings.noise, settings.kind, data, data_abound(data.shape, data.n), known)
     likelihood = Likelihood.of(
         settings.kind, noise, settings.levels, settings.limits, settings.noise_sd, data
     )
