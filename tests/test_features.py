@@ -196,6 +196,18 @@ def test_new_rows_are_encoded_in_the_same_columns() -> None:
         F.encode({"logp": "high"})
 
 
+def test_a_level_that_no_fitted_row_has_is_unknown_though_the_type_lists_it() -> None:
+    """As where one frame with a category is split into rows that are fitted and new ones."""
+    whole = pd.DataFrame({"logp": [1.0, 2.0, 3.0, 4.0], "solvent": list("aabc")}).astype(
+        {"solvent": "category"}
+    )
+    F = Features.of(whole[:3], Axis("row", 3, None))
+    found = F.encode(whole[3:])
+    assert found.notes == ("unknown level of 'solvent': none of its levels",)
+    np.testing.assert_array_equal(found.known, [[True, False, False]])
+    assert F.encode(whole[1:2]).known.all()
+
+
 def test_a_table_takes_and_appends_lines_with_new_levels() -> None:
     table, _ = read_features(frame(), ROWS)
     more, _ = read_features(

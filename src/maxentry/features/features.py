@@ -138,6 +138,9 @@ class Features:
 
     def _match(self, new: FeatureTable, said: Sequence[str]) -> Features:
         table = new.match(self.table)
+        for column, old, levels in zip(table.cells.T, self.table.cells.T, table.levels, strict=True):
+            if levels is not None:  # a level that is listed, but that no row has, is unknown as well
+                column[~np.isnan(column) & ~np.isin(column, old)] = np.inf
         strange = [
             name for name, column in zip(table.names, table.cells.T, strict=True) if np.isinf(column).any()
         ]
