@@ -420,6 +420,13 @@ POSTERIOR = [
         "posterior/test_intervals.py",
     ),
     Mistake(
+        "model/noise.py",
+        "- v * some.sum())",
+        "- 0 * v)",
+        "what chance makes the noises of rows of grades differ by is taken for a difference",
+        "model/test_noise.py",
+    ),
+    Mistake(
         "posterior/coefficients.py",
         "centre * unit, W * unit)",
         "centre * unit, 0 * W)",

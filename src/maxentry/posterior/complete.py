@@ -19,7 +19,7 @@ from maxentry._types import Array, Indices
 from maxentry.engines.cluster import Workers, open_client
 from maxentry.errors import DataError, LabelError, ParameterError, is_choice, is_whole
 from maxentry.gpu.engine import Engine, check_engine, choose_engine
-from maxentry.model.likelihood import DataKind, Likelihood, NoiseChoice, kind_words
+from maxentry.model.likelihood import DataKind, Likelihood, Noise, NoiseChoice, kind_words
 from maxentry.model.link import read_side
 from maxentry.model.noise import choose_noise, warn_of_known_noise
 from maxentry.model.priors import Priors
@@ -149,9 +149,11 @@ def complete(
     if start is not None:
         priors = start.fit.priors if priors is None else priors
         check_units(start, observations)
-    known = start.fit.noise if start is not None else "gaussian" if is_choice(engine, ["gpu"]) else None
+    known: Noise | None = "gaussian" if is_choice(engine, ["gpu"]) else None  # which has no noise by line
+    if start is not None and is_choice(kind, [start.fit.likelihood.kind]):
+        known = start.fit.noise
     abundant = data_abound(observations.shape, observations.n)
-    law = choose_noise(noise, kind, observations, abundant, known)  # a GPU has no noise by line
+    law = choose_noise(noise, kind, observations, abundant, known)
     likelihood = Likelihood.of(kind, law, levels, limits, noise_sd, observations)
     if likelihood.weighted and observations.se is not None:
         raise ParameterError(
