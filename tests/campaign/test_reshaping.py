@@ -194,6 +194,16 @@ def test_a_label_that_another_row_had_before_is_named(tmp_path: Path) -> None:
         )  # ids leave no doubt
 
 
+def test_what_was_not_written_is_not_named(tmp_path: Path) -> None:
+    """A former label is read as one that another row had before: only the first was written."""
+    with Campaign.create(tmp_path / "lab.db", "lab", ["a", "b", "c"], ["x", "y"], **QUICK) as lab:
+        lab.rename_rows({"a": "A"})
+        lab.rename_rows({"c": "a"})
+        with pytest.warns(UserWarning, match="'c' is read as 'a'") as said:
+            assert lab.tell(row="c", col="x", value=1.0).told == 1
+        assert len(said) == 1
+
+
 def test_a_renaming_that_was_taken_back_leaves_labels_as_they_were(lab: Campaign) -> None:
     lab.rename_rows({"b": "B"})
     lab.rename_rows({"B": "b"})

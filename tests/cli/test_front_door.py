@@ -285,6 +285,11 @@ def test_a_list_under_former_labels_is_told_after_a_renaming() -> None:
     failed = good("fail", "--row", "r4", "--col", "c1").stderr
     assert "'c1' is read as 'C-1'" in failed
     assert "1 entry failed" in failed
+    good("rename", "r3-2", "--row", "r3")
+    good("rename", "r3", "--row", "r1")
+    doubtful = good("fail", "--row", "r3", "--col", "c2").stderr
+    assert doubtful.count("Another row was called 'r3' before") == 1
+    assert "UserWarning" not in doubtful
 
 
 def test_a_campaign_is_renamed_and_deleted() -> None:

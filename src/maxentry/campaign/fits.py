@@ -127,7 +127,7 @@ UP_TO_DATE = Sampling("long", settle=6, draws=1, thin=1)
 SAMPLED = 20_000  # entries, at most, that the expected error is computed from one by one
 USUAL_RANK = 4  # by which a GPU is judged worth it where ranks are compared
 FEW_REPEATS = 8  # repeated measurements that tell half of the noise
-LAW = 13  # version of cached fits; increase it when the same data give another posterior
+LAW = 14  # version of cached fits; increase it when the same data give another posterior
 
 
 def fit_posterior(state: State, cache: Cache | None = None, *, progress: bool | None = None) -> Posterior:
@@ -282,7 +282,7 @@ def digest_fit(state: State, n: int, kind: str) -> str:
     model += [[s.kind, s.levels, s.limits]] if (s.kind, s.limits) != ("numbers", None) else []
     model += [] if s.noise_sd is None else [{"noise_sd": s.noise_sd}]
     features = [None if table is None else table.digest for table in (s.row_features, s.col_features)]
-    model += [{"features": features, "law": 2}] if any(features) else []  # 2: not annealed
+    model += [{"features": features, "law": 3}] if any(features) else []  # 3: the size of rare levels
     model += [] if s.engine == "cpu" else [{"engine": s.engine}]
     digest = hashlib.sha256(json.dumps(model).encode())
     beside = state.standing.beside

@@ -90,18 +90,19 @@ def use_new_labels(lines: Sequence[Line], state: State) -> tuple[Sequence[Line],
         ("col", state.col_axis, state.former.cols),
     ):
         now = {x: label for x, label in former.items() if label is not None and not axis.has_text(x)}
-        labels = [getattr(line, side) for line in lines] if now else []
+        reused = {x for x, label in former.items() if label is None and axis.has_text(x)}
+        labels = [getattr(line, side) for line in lines] if now or reused else []
         texts = ["" if label is None else label_text(label) for label in labels]
+        alone = [
+            x for x, line in zip(texts, lines, strict=False) if line.id is None
+        ]  # no texts: nothing to find
         if used := {x: now[x] for x in texts if x in now}:
             lines = [
                 line._replace(**{side: used[x]}) if x in used else line
                 for line, x in zip(lines, texts, strict=True)
             ]
             notes.append(_name_renamed(axis.name, used))
-        reused = {x for x, label in former.items() if label is None and axis.has_text(x)}
-        alone = [getattr(line, side) for line in lines if line.id is None] if reused else []
-        texts = ["" if label is None else label_text(label) for label in alone]
-        if doubtful := [x for x in dict.fromkeys(texts) if x in reused]:
+        if doubtful := [x for x in dict.fromkeys(alone) if x in reused]:
             notes.append(_name_reused(axis.name, doubtful))
     return lines, notes
 

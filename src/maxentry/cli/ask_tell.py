@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping
 from enum import StrEnum
 from shlex import quote
@@ -282,7 +283,8 @@ def fail(
             row, col = _find_labels(campaign, row, col)
             if not _is_pending(campaign, row, col):
                 _refuse_measured(campaign, row, col)
-            campaign.tell({"row": [row], "col": [col], "failed": [True], "reason": [reason]}, who=who)
+            with warnings.catch_warnings(action="ignore", category=UserWarning):  # said above
+                campaign.tell({"row": [row], "col": [col], "failed": [True], "reason": [reason]}, who=who)
             ids = [_find_failed(campaign, row, col)]
         campaign.fail(ids, reason, retry=retry, who=who)
         they = "it" if len({*ids}) == 1 else "they"
