@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.dashboard.browser import Watched
-from tests.dashboard.lab import COLS, address, campaign, fact, shown
+from tests.dashboard.lab import COLS, address, campaign, fact, fitted, shown
 
 Reader = Callable[..., Watched]
 
@@ -14,6 +14,7 @@ Reader = Callable[..., Watched]
 def test_a_new_row_is_added_and_asked_about(lab: Any, reader: Reader) -> None:
     path = campaign(lab, told=20)
     page = reader(lab.url).tab(address(path))
+    fitted(page)  # until then the page grows, and a press and its release may hit different things
     page.get_by_role("button", name="Add rows …").click()
     form = page.get_by_role("dialog")
     form.get_by_label("New rows").fill("newcomer")
