@@ -14,7 +14,7 @@ HELD = 4000
 
 
 def scores(Y: np.ndarray, truth: np.ndarray, held: np.ndarray, rank: int, **options: Any) -> np.ndarray:
-    """RMSE, CRPS, coverage and mean width of 90% predictive intervals at the held-out entries."""
+    """RMSE, CRPS, coverage of 90% predictive intervals, and RMSE in units of each column's sd, of held-out entries."""
     fit = maxentry.complete(
         Y, rank, sampling=PLAN, scale="none", threads=1, progress=False, seed=0, **options
     )
@@ -28,14 +28,9 @@ def scores(Y: np.ndarray, truth: np.ndarray, held: np.ndarray, rank: int, **opti
     crps = np.abs(y - t).mean(0) - (y * (2 * order - n - 1)).sum(0) / n**2
     said = fit.predict(list(i), list(j))
     inside = (said.new_low <= t) & (said.new_high >= t)
-    return np.array(
-        [
-            np.sqrt(np.mean((x.mean(0) - t) ** 2)),
-            crps.mean(),
-            inside.mean(),
-            (said.new_high - said.new_low).mean(),
-        ]
-    )
+    square, sd = (x.mean(0) - t) ** 2, np.nanstd(truth, axis=0)[j]
+    own = np.mean(square[sd > 0] / sd[sd > 0] ** 2)
+    return np.array([np.sqrt(square.mean()), crps.mean(), inside.mean(), np.sqrt(own)])
 
 
 def real_part(name: str, share: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -63,10 +58,11 @@ def planted(seed: int, share: float, factor: float) -> tuple[np.ndarray, np.ndar
 
 def summarize(what: str, cells: list[tuple[np.ndarray, np.ndarray]], asked: str = "") -> list[Line]:
     one, own = (np.array(side) for side in zip(*cells, strict=True))
-    ratio = np.log(own[:, :2] / one[:, :2])
+    ratio = np.log(own / one)
     mean, worst = np.exp(ratio.mean(0)), np.exp(ratio.max(0))
     return [
         Line(f"{what}, {len(cells)} cells: error over one noise's", f"{mean[0]:.3f}, worst {worst[0]:.2f}", asked),
+        Line(f"{what}: error in units of each column's sd", f"{mean[3]:.3f}, worst {worst[3]:.2f}"),
         Line(f"{what}: CRPS over one noise's", f"{mean[1]:.3f}, worst {worst[1]:.2f}"),
         Line(f"{what}: 90% predictive intervals cover", f"{own[:, 2].mean():.1%} (one noise {one[:, 2].mean():.1%})"),
     ]  # fmt: skip

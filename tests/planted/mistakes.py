@@ -110,9 +110,9 @@ KERNELS = [
     ),
     Mistake(
         "kernels/gibbs.py",
-        "/ (1.0 / width2 + 1.0 / variance)",
-        "/ (1.0 / width2)",
-        "the scale of a half-Cauchy variance is drawn without the variance",
+        "total += 0.5 * s2 * m[a] * m[a] - math.log(L[a, a])",
+        "total += 0.5 * s2 * m[a] * m[a]",
+        "large aligned effects cost nothing where their variance is drawn",
         "posterior/test_gibbs_effects.py",
     ),
     Mistake(

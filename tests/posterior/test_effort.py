@@ -95,10 +95,10 @@ def test_work_is_limited(moving, monkeypatch):
 def test_efforts_differ_in_length_and_quick_does_not_go_on(moving):
     moving(9)
     quick = complete(table(), 1, seed=0, progress=False, effort="quick").sampling
-    assert quick == Sampling("population", 32, 75, 75, 12, 6)
+    assert quick == Sampling("population", 32, 75, 100, 12, 6)
     moving(0)
     thorough = complete(table(), 1, seed=0, progress=False, effort="thorough").sampling
-    assert thorough == Sampling("population", 32, 600, 600, 12, 48)
+    assert thorough == Sampling("population", 32, 600, 800, 12, 48)
 
 
 def test_a_given_sampling_is_run_as_it_is(moving):

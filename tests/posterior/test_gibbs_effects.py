@@ -10,7 +10,7 @@ from tests.reference.laws import ACCEPT, REJECT, ks
 
 from maxentry.kernels import gauge
 from maxentry.kernels import gibbs as kernel
-from maxentry.kernels.rng import log_marginal
+from maxentry.kernels.rng import POINT, begin_slice, log_marginal, move_slice
 from maxentry.model.likelihood import GAUSSIAN
 from maxentry.model.priors import HalfCauchy, InverseGamma, Priors
 from maxentry.observations import Observations
@@ -27,18 +27,37 @@ NOTHING = np.empty(0)
 N_OF = np.array([0.0, 1.0, 2.5, 7.0])  # sums of weights of four rows, one of them without measurements
 
 
-def test_the_marginal_of_the_variance_of_the_effects_is_the_dense_one():
+INVERSE_GAMMA = (3.0, 0.8, np.inf)
+HALF_CAUCHY = kernel.effect_law(
+    gibbs.hyperparameters(replace(PRIORS, cols=HalfCauchy(0.7))), kernel.H_COL, 2.5
+)
+PRIOR_OF = {  # of a log variance: the law as the kernel has it, and its log density
+    "inverse gamma": (INVERSE_GAMMA, lambda x: invgamma.logpdf(np.exp(x), 3.0, scale=0.8) + x),
+    "half-Cauchy": (
+        HALF_CAUCHY,
+        lambda x: halfcauchy.logpdf(np.exp(x / 2), scale=0.7 * np.sqrt(2.5)) + x / 2,
+    ),
+}
+
+
+def test_the_law_of_a_variance_is_in_its_units():
+    assert kernel.effect_law(gibbs.hyperparameters(PRIORS), kernel.H_ROW, 2.5) == (5.0, 5.0, np.inf)
+    assert HALF_CAUCHY[2] == pytest.approx(0.7**2 * 2.5)
+
+
+@pytest.mark.parametrize(("law", "log_prior"), PRIOR_OF.values(), ids=PRIOR_OF)
+def test_the_marginal_of_the_variance_of_the_effects_is_the_dense_one(law, log_prior):
     """y_n = r_i + noise: with r integrated out, y is Gaussian with covariance tau2 Z Z' + I/precision."""
     rng, rows, precision = np.random.default_rng(8), np.array([1, 2, 2, 3, 3, 3]), 1.7
     y, Z = rng.standard_normal(6), np.eye(4)[rows]
 
     def dense(log_tau2):
         density = multivariate_normal.logpdf(y, cov=np.exp(log_tau2) * Z @ Z.T + np.eye(6) / precision)
-        return density + invgamma.logpdf(np.exp(log_tau2), 3.0, scale=0.8) + log_tau2
+        return density + log_prior(log_tau2)
 
     points = np.linspace(-4, 3, 8)
     n, s, ones = Z.sum(axis=0), Z.T @ y, np.ones(4)
-    ours = [log_marginal(x, n, ones, s**2, precision, 3.0, 0.8, NOTHING) for x in points]
+    ours = [log_marginal(x, n, ones, s**2, precision, law, NOTHING) for x in points]
     np.testing.assert_allclose(np.diff(ours), np.diff([dense(x) for x in points]), rtol=1e-10)
 
 
@@ -54,8 +73,8 @@ def test_the_marginal_of_an_eigenvalue_is_the_dense_one():
         total = (n - R - 1) / 2 * np.log(value) + np.log(np.abs(value - others)).sum() - x - gaussian
         return total + choice * np.log(value / (value + others.sum()))
 
-    points, shape = np.linspace(-3, 3, 8), -0.5
-    ours = [log_marginal(x, P, np.ones(m), c**2, 1.0, shape, 0.0, others) for x in points]
+    points, flat = np.linspace(-3, 3, 8), (-0.5, 0.0, np.inf)
+    ours = [log_marginal(x, P, np.ones(m), c**2, 1.0, flat, others) for x in points]
     np.testing.assert_allclose(np.diff(ours), np.diff([dense(x) for x in points]), rtol=1e-9)
     assert np.abs(np.diff(ours) - np.diff([dense(x, 0) for x in points])).max() > 0.1  # control
 
@@ -70,10 +89,10 @@ def test_rows_alike_are_one_to_the_marginal(weighted):
     alike = kernel.group_equal_counts(n, s)
     assert len(alike[0]) == (50 if weighted else 3)
     for x in (-2.0, 0.5):
-        apart = log_marginal(x, n, np.ones(50), s**2, 1.7, 3.0, 0.8, NOTHING)
-        assert log_marginal(x, *alike, 1.7, 3.0, 0.8, NOTHING) == pytest.approx(apart, rel=1e-12)
+        apart = log_marginal(x, n, np.ones(50), s**2, 1.7, INVERSE_GAMMA, NOTHING)
+        assert log_marginal(x, *alike, 1.7, INVERSE_GAMMA, NOTHING) == pytest.approx(apart, rel=1e-12)
     counted_once = alike[0], np.ones(len(alike[0])), alike[2]
-    assert weighted or log_marginal(0.5, *counted_once, 1.7, 3.0, 0.8, NOTHING) != pytest.approx(
+    assert weighted or log_marginal(0.5, *counted_once, 1.7, INVERSE_GAMMA, NOTHING) != pytest.approx(
         apart, rel=1e-3
     )
 
@@ -88,7 +107,7 @@ def redrawn_effects(n, seed, forget_mu=False):
         s[k] = N_OF * r[k] + np.sqrt(N_OF / precision) * rng.standard_normal(4)
         sums = np.column_stack([N_OF, s[k] - N_OF * (r[k] - moved)])  # residuals from before mu moved
         new[k] = kernel.redraw_effects(
-            r[k], sums, 0.0 if forget_mu else moved, precision, 3.0, 0.8, old[k], rng
+            r[k], sums, 0.0 if forget_mu else moved, precision, INVERSE_GAMMA, old[k], rng
         )
     noise = (s - N_OF * r)[:, 1:] * np.sqrt(precision / N_OF[1:])
     return old, new, r, noise
@@ -107,26 +126,6 @@ def test_the_variance_and_the_effects_are_redrawn_from_their_conditional():
     assert min(p_values(*after)) > ACCEPT
     assert np.corrcoef(np.log(old), np.log(after[0]))[0, 1] < 0.9  # it moves
     assert min(p_values(*redrawn_effects(4000, seed=9, forget_mu=True)[1:])) < REJECT
-
-
-def variances_after(n, seed, forget_variance=False):
-    """Draw variances in units of 2.5 from the half-Cauchy law, then given scales that are drawn given them."""
-    rng, size = np.random.default_rng(seed), 2.5
-    hyper = gibbs.hyperparameters(replace(PRIORS, cols=HalfCauchy(0.7)))
-    old = size * (0.7 * rng.standard_cauchy(n)) ** 2
-    given = np.full(n, 1e300) if forget_variance else old
-    scale = np.array([kernel.effect_scale(hyper, kernel.H_COL, size, v, rng) for v in given])
-    return old, scale / rng.standard_gamma(0.5, n)
-
-
-def test_the_scale_of_a_half_cauchy_variance_leaves_its_law():
-    law = halfcauchy(scale=0.7 * np.sqrt(2.5)).cdf
-    old, new = variances_after(20_000, seed=3)
-    assert ks(np.sqrt(new), law) > ACCEPT
-    assert np.corrcoef(np.log(old), np.log(new))[0, 1] < 0.9  # it moves
-    assert ks(np.sqrt(variances_after(20_000, seed=3, forget_variance=True)[1]), law) < REJECT
-    fixed = gibbs.hyperparameters(PRIORS)
-    assert kernel.effect_scale(fixed, kernel.H_ROW, 2.5, 1.0, np.random.default_rng(0)) == 5.0
 
 
 # Aligned effects
@@ -152,26 +151,87 @@ def test_the_slope_of_the_aligned_effects_goes_there_and_back(R, scale):
     np.testing.assert_allclose(back, p, rtol=1e-9, atol=1e-9)
 
 
+def regression_on(A, sums, moved, precision, old):
+    """G = A'A and P, h of the regression of the residuals without the aligned effects `old` on A."""
+    n, we = sums[:, 0], sums[:, 1]
+    return A.T @ A, precision * A.T @ (n[:, None] * A), precision * A.T @ (we + n * (old - moved))
+
+
+@pytest.mark.parametrize(("law", "log_prior"), PRIOR_OF.values(), ids=PRIOR_OF)
+def test_the_marginal_of_the_variance_of_aligned_effects_is_the_dense_one(law, log_prior):
+    """y_n = p_i + noise: with m integrated out, y is Gaussian with covariance s2 Z A (A'A)^-1 A'Z' + I/precision."""
+    rng, rows, precision = np.random.default_rng(8), np.array([1, 2, 2, 3, 3, 3, 4, 5]), 1.7
+    y, Z, A = rng.standard_normal(8), np.eye(6)[rows], rng.standard_normal((6, 2))
+    frame = Z @ np.linalg.qr(A)[0]
+
+    def dense(x):
+        covariance = np.exp(x) * frame @ frame.T + np.eye(8) / precision
+        return multivariate_normal.logpdf(y, cov=covariance) + log_prior(x)
+
+    sums = np.column_stack([Z.sum(axis=0), Z.T @ y])
+    G, P, h = regression_on(A, sums, 0.0, precision, np.zeros(6))
+    points, L, m = np.linspace(-9, 5, 8), np.empty((2, 2)), np.empty(2)
+    ours = [kernel.log_slope_marginal(x, G, P, h, law, L, m) for x in points]
+    np.testing.assert_allclose(np.diff(ours), np.diff([dense(x) for x in points]), rtol=1e-9)
+
+
 def test_aligned_effects_are_redrawn_with_the_mean_and_the_covariance_of_the_formula():
-    """m ~ N(H^-1 h, H^-1), H = A'A/s2 + A'NA/eta2: checked exactly from the same normals."""
+    """s2 by a slice, then m ~ N(H^-1 h, H^-1), H = A'A/s2 + A'NA/eta2: checked exactly from the same numbers."""
     (m, R, precision, s2, moved), rng = (6, 2, 1.7, 0.6, 0.4), np.random.default_rng(4)
     A, _ = aligned_side(m, R, seed=5)
     sums = np.column_stack([rng.gamma(2.0, 1.0, m), rng.standard_normal(m), np.full(m, np.nan)])
-    sums[0, 0] = 0.0  # a row without measurements
+    sums[0, :2] = 0.0  # a row without measurements
     new, n, we = A[:, R + 1].copy(), sums[:, 0].copy(), sums[:, 1].copy()
     factors, old = A[:, :R].copy(), new.copy()
+    G, P, h = regression_on(factors, sums, moved, precision, old)
     padded = np.pad(factors, ((0, 0), (0, 8 - R)))
     new_s2 = kernel.redraw_aligned(
-        padded, R, new, sums, moved, precision, 3.0, 0.8, s2, np.random.default_rng(6)
+        padded, R, np.ones(m), new, sums, moved, precision, INVERSE_GAMMA, s2, np.random.default_rng(6)
     )
     twin = np.random.default_rng(6)
-    H = factors.T @ factors / s2 + precision * factors.T @ (n[:, None] * factors)
-    h = precision * factors.T @ (we + n * (old - moved))
-    z = twin.standard_normal(R)
+
+    def log_density(x):
+        H = G + np.exp(x) * P
+        prior = invgamma.logpdf(np.exp(x), 3.0, scale=0.8) + x
+        return prior - np.linalg.slogdet(H)[1] / 2 + np.exp(x) * h @ np.linalg.solve(H, h) / 2
+
+    s = begin_slice(np.log(s2), log_density(np.log(s2)), 1.0, -np.inf, np.inf, twin)
+    while not move_slice(s, log_density(s[POINT]), twin):
+        pass
+    np.testing.assert_allclose(new_s2, np.exp(s[POINT]), rtol=1e-11)
+    H, z = G / new_s2 + P, twin.standard_normal(R)
     p = factors @ (np.linalg.solve(H, h) + np.linalg.solve(np.linalg.cholesky(H).T, z))
-    np.testing.assert_allclose(new, p, rtol=1e-11)
-    np.testing.assert_allclose(sums[:, 1], we + n * (old - p), rtol=1e-11)
-    np.testing.assert_allclose(new_s2, (0.8 + p @ p / 2) / twin.standard_gamma(3.0 + R / 2), rtol=1e-11)
+    np.testing.assert_allclose(new, p, rtol=1e-10)
+    np.testing.assert_allclose(sums[:, 1], we + n * (old - p), rtol=1e-9, atol=1e-12)
+
+
+def redrawn_aligned(n, seed, forget_mu=False):
+    """Draw (s2, m, data) from their joint law, redraw (s2, m) given the data: the joint law must stay."""
+    rng, precision, R = np.random.default_rng(seed), 1.7, 2
+    A = np.random.default_rng(3).standard_normal((4, R))
+    frame, padded = np.linalg.qr(A)[0], np.pad(A, ((0, 0), (0, 8 - R)))
+    old, new, coordinates = np.empty(n), np.empty(n), np.empty((n, R))
+    for k in range(n):
+        old[k] = 0.8 / rng.standard_gamma(3.0)
+        p, moved = frame @ (np.sqrt(old[k]) * rng.standard_normal(R)), rng.standard_normal()
+        s = N_OF * p + np.sqrt(N_OF / precision) * rng.standard_normal(4)
+        sums = np.column_stack([N_OF, s - N_OF * (p - moved)])  # residuals from before mu moved
+        told = 0.0 if forget_mu else moved
+        new[k] = kernel.redraw_aligned(
+            padded, R, np.ones(4), p, sums, told, precision, INVERSE_GAMMA, old[k], rng
+        )
+        coordinates[k] = frame.T @ p
+    return old, new, coordinates / np.sqrt(new)[:, None]
+
+
+def test_the_variance_and_the_aligned_effects_are_redrawn_from_their_conditional():
+    def p_values(new, standardised):
+        return [ks(new, invgamma(3.0, scale=0.8).cdf), ks(standardised, norm.cdf)]
+
+    old, *after = redrawn_aligned(4000, seed=9)
+    assert min(p_values(*after)) > ACCEPT
+    assert np.corrcoef(np.log(old), np.log(after[0]))[0, 1] < 0.9  # it moves
+    assert min(p_values(*redrawn_aligned(4000, seed=9, forget_mu=True)[1:])) < REJECT
 
 
 def swept(shape, R, n, seed):

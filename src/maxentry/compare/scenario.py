@@ -30,7 +30,8 @@ from maxentry.transform import NONE, Transform
 # Law 1: results of the fingerprints listed in `store.FINGERPRINTS`. Law 2: as of version 0.1.
 # Law 3: with a mask, the default takes random entries where choosing promises little more.
 # Law 4: row and column effects have a half-Cauchy prior.
-LAW = 4
+# Law 5: the variance of effects along X mixes, and chains settle for longer.
+LAW = 5
 
 
 class Truth(NamedTuple):

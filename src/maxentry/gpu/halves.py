@@ -340,6 +340,6 @@ def redraw_effects(
 
 
 def _effect_scale(hyper: Array, at: int, size: float, variance: Array, chance: Array) -> Array:
-    """The scale of the inverse gamma of a variance, as `kernels.gibbs.effect_scale` has it."""
+    """The scale of the inverse gamma of a variance; drawn where its root is half-Cauchy (mathematics, section 7)."""
     width2 = hyper[at + 2] * size
     return jnp.where(width2 > 0.0, chance / (1.0 / width2 + 1.0 / variance), hyper[at + 1] * size)

@@ -287,7 +287,8 @@ def redraw_strength(
     shape = -0.5 * (1 + int(aligned))
     old = S[k, k]
     if old > 0.0:
-        new = 1.0 / draw_variance(1.0 / old, n, ones, s, 1.0, shape, 0.5 * ridge, others, rng)
+        law = (shape, 0.5 * ridge, math.inf)
+        new = 1.0 / draw_variance(1.0 / old, n, ones, s, 1.0, law, others, rng)
         for a in range(R):
             for b in range(R):
                 Q[a, b] += (new - old) * E[a, k] * E[b, k]

@@ -11,13 +11,13 @@ The mean of entry (i, j) is mu + r_i + p_i + c_j + q_j + x_ij.
 **Free.** Given everything else, the residuals of row i without its effect are r_i + noise. With n_i the sum of w,
 s_i that of w (e + r_i), precision p = beta/eta2 and r_i ~ N(0, tau2), r can be integrated out:
 
-    log p(tau2 | y) = sum_i -log(1 + p n_i tau2)/2 + tau2 (p s_i)^2 / (1 + p n_i tau2) / 2  +  log IG(tau2)
+    log p(tau2 | y) = sum_i -log(1 + p n_i tau2)/2 + tau2 (p s_i)^2 / (1 + p n_i tau2) / 2  +  log prior
 
 tau2 given r instead would creep where there are few observations a row: small effects make a small variance, which
 makes small effects.
 
 **Aligned.** p = A m lies in the column space of A, with independent N(0, s2) coordinates in any orthonormal frame of
-it: m ~ N(0, s2 (A'A)^-1), the g-prior of a regression on A.
+it: m ~ N(0, s2 (A'A)^-1), the g-prior of a regression on A. s2 is drawn with m integrated out, for the same reason.
 
 The phases of a sweep are inlined into `run_sweeps`: functions of so many arrays take long to compile. They are compiled
 by themselves only where threads share a sweep (`maxentry.posterior.gibbs`): the threads draw the rows of a side and
@@ -52,12 +52,17 @@ from maxentry.kernels.gauge import (
 from maxentry.kernels.jit_cache import inner
 from maxentry.kernels.latent import Latent, entry_means, fill_latent, redraw_scales
 from maxentry.kernels.rng import (
+    POINT,
     Errors,
+    begin_slice,
     draw_from_grid,
     draw_inverse_gamma,
     draw_variance,
     fill_bartlett,
     fill_normal,
+    group_equal_counts,
+    log_prior,
+    move_slice,
     redraw_errors,
     weigh_errors,
 )
@@ -69,13 +74,13 @@ MU, SIGMA2, ETA2, TAU2_ROW, TAU2_COL, NU, S2_ROW, S2_COL = 0, 1, 2, 3, 4, 5, 6, 
 N_SCALARS = 8
 SHARE = NU  # in its place: of the noise in eta2, where entries deviate from the pattern (Gaussian noise)
 # Positions in the vector of hyperparameters: shape and scale of inverse gammas, then the variance of mu. Of the effects
-# also the squared width of a half-Cauchy law, whose scale is drawn; 0: the scale is given.
+# also the squared width of a half-Cauchy law; 0: they are inverse gammas.
 H_SIGMA, H_ETA, H_ROW, H_COL, H_MU = 0, 2, 4, 7, 10
 SIDES = ((TAU2_ROW, S2_ROW, H_ROW), (TAU2_COL, S2_COL, H_COL))
 
+SLOPE_STEP = 1.0  # width of the first bracket, in log s2
 RATE = 0.25  # of half-sweeps that redraw the strength of a component
 FIXED = 1e40  # shape of an inverse gamma without spread
-MAX_COUNT = 4096  # observations of a row up to which rows of equal count are grouped
 
 
 class Side(NamedTuple):
@@ -117,42 +122,19 @@ BY_COL, BY_ROW = 1.0, 2.0  # which lines have a noise of their own; 0: none
 
 
 @inner
-def group_equal_counts(n: Array, s: Array) -> tuple[Array, Array, Array]:
-    """Group rows of equal n > 0: return n, the number of rows and the sum of s^2 of each group."""
-    m, top = n.size, 0
-    for i in range(m):
-        k = int(n[i]) if n[i] <= MAX_COUNT else -1
-        if k != n[i]:
-            return n, (n > 0.0).astype(np.float64), s * s  # Student weights or long rows: no two alike
-        top = max(top, k)
-    rows, s2 = np.zeros(top + 1), np.zeros(top + 1)
-    for i in range(m):
-        rows[int(n[i])] += 1.0
-        s2[int(n[i])] += s[i] * s[i]
-    groups = 0
-    counts = np.empty(top + 1)
-    for k in range(1, top + 1):
-        if rows[k] > 0.0:
-            counts[groups], rows[groups], s2[groups] = k, rows[k], s2[k]
-            groups += 1
-    return counts[:groups], rows[:groups], s2[:groups]
+def effect_law(hyper: Array, at: int, size: float) -> tuple[float, float, float]:
+    """The law of a variance whose unit is `size`, as `log_prior` takes it.
 
-
-@inner
-def effect_scale(hyper: Array, at: int, size: float, variance: float, rng: np.random.Generator) -> float:
-    """The scale of the inverse gamma of `variance`, whose unit is `size`.
-
-    A half-Cauchy root of width w is a mixture: v | b ~ IG(1/2, b), b ~ Gamma(1/2, 1/w^2), so b | v ~ Exp(1/w^2 + 1/v).
+    A half-Cauchy root gives the variance v the density v^(-1/2) / (v + w^2).
     """
-    width2, scale = hyper[at + 2] * size, hyper[at + 1] * size
-    if width2 > 0.0:
-        scale = rng.standard_exponential() / (1.0 / width2 + 1.0 / variance)
-    return float(scale)
+    if hyper[at + 2] > 0.0:
+        return -0.5, 0.0, hyper[at + 2] * size
+    return hyper[at], hyper[at + 1] * size, math.inf
 
 
 @inner
 def redraw_effects(
-    effect: Array, sums: Array, mu_shift: float, precision: float, shape: float, scale: float, tau2: float,
+    effect: Array, sums: Array, mu_shift: float, precision: float, law: tuple[float, float, float], tau2: float,
     rng: np.random.Generator,
 ) -> float:  # fmt: skip
     """Draw tau2 with the effects integrated out, then the effects in place; return tau2.
@@ -165,7 +147,7 @@ def redraw_effects(
         n[i] = sums[i, 0]
         s[i] = sums[i, 1] + n[i] * (effect[i] - mu_shift)
     counts, rows, s2 = group_equal_counts(n, s)
-    tau2 = draw_variance(tau2, counts, rows, s2, precision, shape, scale, np.empty(0), rng)
+    tau2 = draw_variance(tau2, counts, rows, s2, precision, law, np.empty(0), rng)
     for i in range(m):
         p = 1.0 / tau2 + precision * n[i]
         effect[i] = precision * s[i] / p + rng.standard_normal() / math.sqrt(p)
@@ -174,33 +156,60 @@ def redraw_effects(
 
 @inner
 def redraw_aligned(
-    A: Array, R: int, p: Array, sums: Array, mu_shift: float, precision: float, shape: float, scale: float, s2: float,
-    rng: np.random.Generator,
+    A: Array, R: int, ones: Array, p: Array, sums: Array, mu_shift: float, precision: float,
+    law: tuple[float, float, float], s2: float, rng: np.random.Generator,
 ) -> float:  # fmt: skip
-    """Draw m | s2, y (a regression of the residuals on A) and p = A m in place, then s2 | p; return s2.
+    """Draw s2 with m integrated out, then m (a regression of the residuals on A) and p = A m in place; return s2.
 
-    Row i weighs 1/s2 + precision n_i, of its prior and of its residuals. `sums` as in `redraw_effects`; its residuals
-    are kept in step with p. A is padded with zeros to a multiple of eight columns.
+    One slice step on log s2, as for free effects. `sums` as in `redraw_effects`; its residuals are kept in step with p.
+    A is padded with zeros to a multiple of eight columns.
     """
-    H, m = np.empty((R, R)), np.empty(R)
-    old, w, t = p.copy(), np.empty(p.size), np.empty(p.size)
+    G, P, L = np.empty((R, R)), np.empty((R, R)), np.empty((R, R))
+    h, m = np.empty(R), np.empty(R)
+    old, w, t = p.copy(), np.empty(p.size), np.zeros(p.size)
     for i in range(p.size):
-        w[i] = 1.0 / s2 + precision * sums[i, 0]
-        t[i] = precision * (sums[i, 1] + sums[i, 0] * (old[i] - mu_shift)) / w[i]
-    weighted_gram(A, R, w, t, H, m)
+        w[i] = precision * sums[i, 0]
+        if sums[i, 0] > 0.0:
+            t[i] = sums[i, 1] / sums[i, 0] + old[i] - mu_shift
+    weighted_gram(A, R, ones, t, G, h)
+    weighted_gram(A, R, w, t, P, h)
+    x = math.log(s2)
+    s = begin_slice(x, log_slope_marginal(x, G, P, h, law, L, m), SLOPE_STEP, -np.inf, np.inf, rng)
+    while not move_slice(s, log_slope_marginal(s[POINT], G, P, h, law, L, m), rng):
+        pass
+    log_slope_marginal(s[POINT], G, P, h, law, L, m)  # L and m of the point that is taken
+    root = math.exp(0.5 * s[POINT])
     for a in range(R):
-        H[a, a] += 1e-290
-    cholesky(H, R)
-    solve_lower(H, m, R)
-    for a in range(R):
-        m[a] += rng.standard_normal()
-    solve_upper(H, m, R)
+        m[a] = root * (rng.standard_normal() + root * m[a])
+    solve_upper(L, m, R)
     matvec(A, R, m, p)
-    p2 = 0.0
     for i in range(p.size):
         sums[i, 1] += sums[i, 0] * (old[i] - p[i])
-        p2 += p[i] * p[i]
-    return float(draw_inverse_gamma(shape + 0.5 * R, scale + 0.5 * p2, rng))
+    return math.exp(s[POINT])
+
+
+@inner
+def log_slope_marginal(
+    log_s2: float, G: Array, P: Array, h: Array, law: tuple[float, float, float], L: Array, m: Array
+) -> float:
+    """log p(log s2 | y) up to a constant: -log |H| / 2 + s2 h'H^-1 h / 2 with H = LL' = G + s2 P; m <- L^-1 h.
+
+    G = A'A and P, h are of the regression on A: m ~ N(0, s2 G^-1).
+    """
+    R, s2 = h.size, math.exp(log_s2)
+    for jitter in (0.0, 1e-10):  # A may have lost rank to rounding
+        for a in range(R):
+            m[a] = h[a]
+            for b in range(R):
+                L[a, b] = G[a, b] + s2 * P[a, b]
+            L[a, a] = L[a, a] * (1.0 + jitter) + 1e-290
+        if cholesky(L, R):
+            break
+    solve_lower(L, m, R)
+    total: float = log_prior(log_s2, law)
+    for a in range(R):
+        total += 0.5 * s2 * m[a] * m[a] - math.log(L[a, a])
+    return total
 
 
 # One side given the other
@@ -346,13 +355,13 @@ def redraw_side(
     tau2, s2, at = SIDES[which]
     precision, mu_shift = scratch.state[BETA] / scalars[ETA2], scratch.state[MU_SHIFT]
     if aligned:
-        scale = effect_scale(hyper, at, this.free.size / R, scalars[s2], rng)
+        law = effect_law(hyper, at, this.free.size / R)
         scalars[s2] = redraw_aligned(
-            this.factors, R, this.aligned, this.residual_sums, mu_shift, precision, hyper[at], scale, scalars[s2], rng
+            this.factors, R, scratch.ones, this.aligned, this.residual_sums, mu_shift, precision, law, scalars[s2], rng
         )  # fmt: skip
-    scale = effect_scale(hyper, at, 1.0, scalars[tau2], rng)
+    law = effect_law(hyper, at, 1.0)
     scalars[tau2] = redraw_effects(
-        this.free, this.residual_sums, mu_shift, precision, hyper[at], scale, scalars[tau2], rng
+        this.free, this.residual_sums, mu_shift, precision, law, scalars[tau2], rng
     )
 
 

@@ -204,11 +204,8 @@ def draw_ridge(link: Link, R: int, effects: bool, rho: float, Q: Array, rng: np.
             for b in range(K):
                 total += g[a] * Q[a, b] * g[b]
         squares[k] = link.s2[k + 1] * total
-    return float(
-        draw_variance(
-            rho, link.s2[1:], rows, squares, 1.0, link.prior[SHAPE], link.prior[SCALE], np.empty(0), rng
-        )
-    )
+    law = (link.prior[SHAPE], link.prior[SCALE], math.inf)
+    return float(draw_variance(rho, link.s2[1:], rows, squares, 1.0, law, np.empty(0), rng))
 
 
 @inner

@@ -128,18 +128,54 @@ def _next_point(s: Array, rng: np.random.Generator) -> None:
 # The variance of effects
 
 FIRST_STEP = 1.0  # width of the first bracket, in log tau2
+MAX_COUNT = 4096  # observations of a row up to which rows of equal count are grouped
+
+
+@inner
+def group_equal_counts(n: Array, s: Array) -> tuple[Array, Array, Array]:
+    """Group rows of equal n > 0: return n, the number of rows and the sum of s^2 of each group."""
+    m, top = n.size, 0
+    for i in range(m):
+        k = int(n[i]) if n[i] <= MAX_COUNT else -1
+        if k != n[i]:
+            return n, (n > 0.0).astype(np.float64), s * s  # Student weights or long rows: no two alike
+        top = max(top, k)
+    rows, s2 = np.zeros(top + 1), np.zeros(top + 1)
+    for i in range(m):
+        rows[int(n[i])] += 1.0
+        s2[int(n[i])] += s[i] * s[i]
+    groups = 0
+    counts = np.empty(top + 1)
+    for k in range(1, top + 1):
+        if rows[k] > 0.0:
+            counts[groups], rows[groups], s2[groups] = k, rows[k], s2[k]
+            groups += 1
+    return counts[:groups], rows[:groups], s2[:groups]
+
+
+@inner
+def log_prior(log_variance: float, law: tuple[float, float, float]) -> float:
+    """The log density of a log variance: inverse gamma of shape and scale, or of a half-Cauchy root.
+
+    law: shape, scale and, of a half-Cauchy root, its squared width, or infinity.
+    """
+    shape, scale, width2 = law
+    variance = math.exp(log_variance)
+    return -shape * log_variance - scale / variance - math.log1p(variance / width2)
 
 
 @inner
 def log_marginal(
-    log_tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float, others: Array
+    log_tau2: float, n: Array, rows: Array, s2: Array, precision: float, law: tuple[float, float, float],
+    others: Array,
 ) -> float:  # fmt: skip
     """log p(log tau2 | y) up to a constant; a group of `rows` rows has the same n, and s2 is the sum of their s^2.
 
     `others` are the other eigenvalues of L where 1/tau2 is one, and empty otherwise (`redraw_strength`).
     """
     tau2 = math.exp(log_tau2)
-    total, weight = -shape * log_tau2 - scale / tau2, 1.0
+    total: float = log_prior(log_tau2, law)
+    weight = 1.0
     for j in range(others.size):
         total += math.log(abs(1.0 - tau2 * others[j]))
         weight += tau2 * others[j]
@@ -160,14 +196,14 @@ def log_marginal(
 
 @inner
 def draw_variance(
-    tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float, others: Array,
+    tau2: float, n: Array, rows: Array, s2: Array, precision: float, law: tuple[float, float, float], others: Array,
     rng: np.random.Generator,
 ) -> float:  # fmt: skip
     """One slice step on log tau2."""
     x = math.log(tau2)
-    height = log_marginal(x, n, rows, s2, precision, shape, scale, others)
+    height = log_marginal(x, n, rows, s2, precision, law, others)
     s = begin_slice(x, height, FIRST_STEP, -np.inf, np.inf, rng)
-    while not move_slice(s, log_marginal(s[POINT], n, rows, s2, precision, shape, scale, others), rng):
+    while not move_slice(s, log_marginal(s[POINT], n, rows, s2, precision, law, others), rng):
         pass
     return math.exp(s[POINT])
 

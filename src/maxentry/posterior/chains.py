@@ -46,9 +46,7 @@ StateObserver = Callable[[int, DrawBuffers | None], None]  # (chain, states); No
 CHUNK_WORK = 4e8  # multiplications between two checks of the stop flag: about a tenth of a second
 SHARED_WORK = 3e7  # multiplications of a sweep from which threads may share it: two or three milliseconds
 NEW_DIRECTIONS = 0.5  # size of a new direction over that of the others
-ALMOST_ONE = (
-    1 - 1e-9
-)  # a beta with equal noises: a chain finds its mode before columns or rows have noises of their own
+ALMOST_ONE = 1 - 1e-9  # a beta with equal noises: chains find their mode before lines have noises
 OBSERVED_NUMBERS = 4_000_000  # numbers of the states passed to an observer at once: 32 MB a chain
 
 
@@ -523,7 +521,9 @@ def _salvage_draws(run: ChainRun, done: list[int]) -> ChainRun:
 def stuck_chains(run: ChainRun, data: GibbsData) -> list[int]:
     """Positions of the chains of a population that annealing left in a mode without mass."""
     eta2, ranks = run.buffers.scalars[..., kernel.ETA2], np.array([chain.rank for chain in run.chains])
-    stuck = find_stuck_chains(eta2, ranks, data.by_row.values.size, data.shape, data.effects)
+    if by_line := data.likelihood.by_line:  # of a typical measurement: weights are known of the last states
+        eta2 = np.array([[chain.eta2 / np.exp(np.log(chain.state.weights).mean())] for chain in run.chains])
+    stuck = find_stuck_chains(eta2, ranks, data.by_row.values.size, data.shape, data.effects, by_line)
     return [int(c) for c in np.flatnonzero(stuck)]
 
 

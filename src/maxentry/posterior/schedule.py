@@ -39,7 +39,7 @@ class Sampling:
     kind: Kind = "population"
     chains: int = 32
     anneal: int = 150
-    settle: int = 150
+    settle: int = 200
     draws: int = 12
     thin: int = 12
 
@@ -90,14 +90,14 @@ class Sampling:
 
     @classmethod
     def population(cls, shape: tuple[int, int], n_obs: int, rank: int, features: float = 0.0) -> Sampling:
-        """32 chains of 450 sweeps if sweeps are cheap, down to 8 chains of 150 sweeps if they are costly.
+        """32 chains of 500 sweeps if sweeps are cheap, down to 8 chains of 166 sweeps if they are costly.
 
         Costly features leave fewer chains, not shorter ones: they need their time to settle.
         """
         sweeps = WORK / sweep_work(shape, n_obs, rank)
         chains = int(np.clip(WORK / sweep_work(shape, n_obs, rank, features) / 200, 8, 32))
         third = int(np.clip(sweeps / chains, 150, 450)) // 3
-        return cls("population", chains, third, third, 12, third // 12).in_memory(shape, rank)
+        return cls("population", chains, third, 4 * third // 3, 12, third // 12).in_memory(shape, rank)
 
     def in_memory(self, shape: tuple[int, int], rank: int) -> Sampling:
         """Store fewer of the same sweeps if draws of this rank would take too much memory."""
