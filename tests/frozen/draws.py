@@ -61,13 +61,9 @@ def posterior_record(posterior: Any) -> dict[str, Any]:
     maps = {"mean": posterior.arrays.mean, "sd": posterior.arrays.sd}
     low, high = posterior.arrays.predictive_interval(0.8)
     facts = {"rank_weights": weights, "noise_sd": posterior.noise_sd, "noise_df": posterior.noise_df}
-    return {
-        "draws": summary(of_draws(posterior)),
-        "maps": rounded(
-            {name: map_.ravel()[::7] for name, map_ in (maps | {"low": low, "high": high}).items()}
-        ),
-        "facts": rounded(facts),
-    }
+    parts = {name: map_.ravel()[::7] for name, map_ in (maps | {"low": low, "high": high}).items()}
+    single = {"single": True} if posterior.draws.left.dtype == np.float32 else {}
+    return {"draws": summary(of_draws(posterior)), "maps": single | rounded(parts), "facts": rounded(facts)}
 
 
 def _default(**options: Any) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 Of arrays a record has the shape, a few numbers with 12 digits and a digest of all their bytes. Numbers must agree to
 a relative 1e-6 everywhere. Digests must agree, too: the same seed gives the same bits on any x86-64 processor with the
 same versions of NumPy, SciPy and Numba. What comes out of BLAS and LAPACK ("blas" in a record) has the same bits only
-on processors for which these use the same routines, so elsewhere its numbers alone are compared, with a warning.
+on processors for which these use the same routines, so elsewhere its numbers alone are compared, with a warning. Where
+these are sums in single precision ("single" in a record), they must agree to a millionth of the largest.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ AGAIN = (
     "if not, the code has lost something that users have."
 )
 RTOL = 1e-6
+SINGLE = 1e-6  # of the largest number: eight units in the last place of single precision, which BLAS sums in its order
 SHOWN = 8  # numbers of an array that a record shows
 
 
@@ -126,8 +128,10 @@ def check(recorded: Any, now: Any, recorded_on: dict[str, str] | None = None) ->
     _check_digests(recorded, now, recorded_on)
 
 
-def _compare(recorded: Any, now: Any, where: str, lines: list[str]) -> None:
+def _compare(recorded: Any, now: Any, where: str, lines: list[str], atol: float = 1e-12) -> None:
     if isinstance(recorded, dict) and isinstance(now, dict):
+        if recorded.get("single"):
+            atol = SINGLE * max(abs(x) for part in recorded.values() if isinstance(part, list) for x in part)
         for key in sorted({*recorded, *now}, key=str):
             place = f"{where}.{key}".lstrip(".")
             if key == "sha256":
@@ -137,18 +141,18 @@ def _compare(recorded: Any, now: Any, where: str, lines: list[str]) -> None:
             elif key not in recorded:
                 lines.append(f"{place}: was not there, is {short(now[key])}")
             else:
-                _compare(recorded[key], now[key], place, lines)
+                _compare(recorded[key], now[key], place, lines, atol)
     elif isinstance(recorded, list) and isinstance(now, list) and len(recorded) == len(now):
         for k, (one, other) in enumerate(zip(recorded, now, strict=True)):
-            _compare(one, other, f"{where}[{k}]", lines)
-    elif not _same(recorded, now):
+            _compare(one, other, f"{where}[{k}]", lines, atol)
+    elif not _same(recorded, now, atol):
         lines.append(f"{where}: was {short(recorded)}, is {short(now)}{_off(recorded, now)}")
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: Any, other: Any, atol: float = 1e-12) -> bool:
     if isinstance(one, float) or isinstance(other, float):
         numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in (one, other))
-        return numbers and math.isclose(one, other, rel_tol=RTOL, abs_tol=1e-12)
+        return numbers and math.isclose(one, other, rel_tol=RTOL, abs_tol=atol)
     return type(one) is type(other) and bool(one == other)
 
 

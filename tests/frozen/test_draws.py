@@ -52,3 +52,16 @@ def test_bits_of_blas_are_compared_on_the_same_kind_of_processor_only():
         records.check(recorded, other, records.machine())
     with pytest.warns(UserWarning, match="openblas Other then"):
         records.check(recorded, other, records.machine() | {"blas": "openblas Other"})
+
+
+def test_sums_in_single_precision_agree_to_a_millionth_of_the_largest():
+    recorded = RECORD["cases"]["single precision"]
+    largest = max(abs(x) for name, part in recorded["maps"].items() if name != "single" for x in part)
+    for size, seen in ((0.5e-6, False), (2e-6, True)):
+        other = copy.deepcopy(recorded)
+        other["maps"]["mean"][1] += size * largest
+        if seen:
+            with pytest.raises(AssertionError, match=r"maps\.mean\[1\]: was"):
+                records.check(recorded, other, RECORD["machine"])
+        else:
+            records.check(recorded, other, RECORD["machine"])
