@@ -23,9 +23,9 @@ gender and occupation of users, genres and year of movies. AutoML errors have th
 columns of the table; their fits without features average every fourth sweep. A tenth of the rows is cold, other ones
 for each seed.
 
-**misfit**: why the intervals of cold AutoML rows are wide with one noise. Tables are drawn from a fit that gives each
+**misfit**: why the intervals of cold AutoML rows are wide by default. Tables are drawn from a fit that gives each
 column (or row) a noise of its own, with that noise and with one noise of the same mean square; all are fitted with one
-noise. An error over its sd of 1 is right. 20 seeds, rank 8.
+noise, as AutoML errors are by default. An error over its sd of 1 is right. 20 seeds, rank 8.
 
 **large**: simulated fingerprints of about 50 bits a row, by conjugate gradients; rank 8, one thread, processor time of
 a sweep after twenty. **crossover**: the same bits with singular vectors, found once for all chains, and by conjugate

@@ -11,8 +11,11 @@ KNOWN = Path(__file__).parent / "results" / "macau.jsonl"
 RANK, SWEEPS = 8, 1200
 SEEDS = {"fingerprints": 3, "MovieLens 100K": 12, "AutoML error": 20}  # as many as half an hour allows
 SOLVERS = ("Macau, direct", "Macau, CG")
-NOISES = {"one noise": "gaussian", "noise by row": "rows"}  # other than by default
-OTHERS = {"fingerprints": ("one noise",), "MovieLens 100K": ("one noise",), "AutoML error": tuple(NOISES)}
+NOISES = {"noise by column": "columns", "noise by row": "rows"}
+OWN_NOISE = {
+    "AutoML error": ("noise by column", "noise by row"),
+    "MovieLens 100K": ("noise by row",),
+}  # further lines, of tables whose columns or rows differ in it
 COLUMNS = ("warm", "warm covered", "cold", "cold covered", "seconds", "MB")
 
 
@@ -23,7 +26,7 @@ def measure(problem: Problem, way: str, seed: int) -> list[float]:
         features = dict.fromkeys(features)
     method = "macau" if way.startswith("Macau") else "ours"
     settings = {"rank": RANK, "sweeps": SWEEPS, "seed": seed, "direct": way == "Macau, direct"}
-    settings["noise"] = NOISES.get(way, "auto")
+    settings["noise"] = NOISES.get(way, "gaussian")
     found = peers.run(method, problem.task, **features, **settings)
     parts = [found.judge(problem.truth, at) for at in (~problem.cold, problem.cold)]
     return [*parts[0], *parts[1], found.seconds, found.memory / 1024]
@@ -36,7 +39,7 @@ def macau(quick: bool) -> list[Line]:
         solver = SOLVERS[0]  # few features
         if name == "fingerprints":
             solver = min(SOLVERS, key=lambda way: find("fingerprints", way, 0)["seconds"])
-        ways = ("features", "plain", solver, *OTHERS[name])
+        ways = ("features", "plain", solver, *OWN_NOISE.get(name, ()))
         seeds = range(1 if quick else SEEDS[name])
         found = [
             {way: find(name, way, seed) for way in ways} for seed in seeds

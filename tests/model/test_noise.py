@@ -28,9 +28,9 @@ def grades(seed, shape=MANY, differ=0.6, spread=0.7):
     return np.clip(np.rint(x + sd * rng.standard_normal(shape)), 1, 5)
 
 
-def choose(Y, wish="auto", kind="grades", informed=False):
+def choose(Y, wish="auto", kind="grades"):
     o = Observations.of(Y)
-    return choose_noise(wish, kind, o, data_abound(o.shape, o.n), informed)
+    return choose_noise(wish, kind, o, data_abound(o.shape, o.n))
 
 
 def test_many_grades_have_a_noise_for_each_of_the_lines_that_differ_in_it():
@@ -42,57 +42,7 @@ def test_many_grades_have_a_noise_for_each_of_the_lines_that_differ_in_it():
 def test_few_grades_and_other_kinds_have_one_noise():
     assert choose(grades(0, FEW)) == "gaussian"
     assert choose(grades(0), kind="numbers") == "gaussian"
-    assert choose((grades(0) > 3).astype(float), kind="yes/no", informed=True) == "gaussian"
-
-
-def test_columns_of_numbers_with_features_have_a_noise_of_their_own():
-    assert choose(np.eye(5) + 1, kind="numbers", informed=True) == "columns"
-    assert choose(grades(0), kind="numbers", informed=True) == "rows"  # many, and rows differ more
-    assert choose(grades(0).T, kind="numbers", informed=True) == "columns"
-
-
-def test_noises_of_lines_are_compared_on_the_scale_of_the_model():
-    rng = np.random.default_rng(5)
-    o = Observations.of(np.exp(rng.normal(size=(300, 1)) + rng.normal(size=MANY)))  # large rows scatter more
-    chosen = [
-        choose_noise("auto", "numbers", o, True, True, None, Transform(kind)) for kind in ("none", "log")
-    ]
-    assert chosen == ["rows", "gaussian"]
-
-
-def test_limits_standard_errors_and_replicates_are_for_one_noise():
-    i, j, y = np.array([0, 0, 1, 2]), np.array([0, 1, 1, 0]), np.array([1.0, 2.0, 3.0, 5.0])
-    limits = {"low": np.append(y[:3], -np.inf), "high": y}
-    for given in (limits, {"se": np.full(4, 0.1)}):
-        o = Observations((3, 2), i, j, y, **given)
-        assert choose_noise("auto", "numbers", o, False, True) == "gaussian"
-        assert (
-            choose_noise("auto", "numbers", o, False, True, "columns") == "gaussian"
-        )  # a fit of plain values
-        assert choose_noise("auto", "numbers", o, False, True, "student") == "student"
-    again = Observations((3, 2), np.append(i, 2), np.append(j, 0), np.append(y, 5.1))
-    assert choose_noise("auto", "numbers", again, False, True) == "gaussian"
-    copied = Observations((3, 2), np.append(i, 2), np.append(j, 0), np.append(y, 5.0))
-    assert choose_noise("auto", "numbers", copied, False, True) == "columns"
-
-
-@pytest.mark.parametrize(
-    ("given", "noise"),
-    [
-        ({}, "columns"),
-        ({"limits": (0, 100)}, "gaussian"),
-        ({"noise_sd": 0.1}, "gaussian"),
-        ({"noise": "gaussian"}, "gaussian"),
-        ({"row_features": None}, "gaussian"),
-        ({"row_features": "observed"}, "gaussian"),  # which say nothing of rows without measurements
-    ],
-)
-def test_what_is_said_settles_the_noise(given, noise):
-    table = np.random.default_rng(0).uniform(40, 60, (6, 5))
-    options = {"row_features": np.arange(6.0)[:, None]} | given
-    with warnings.catch_warnings(action="ignore"):
-        fit = maxentry.complete(table, 1, sampling=SHORT, seed=1, progress=False, **options)
-    assert fit.likelihood.noise == noise
+    assert choose((grades(0) > 3).astype(float), kind="yes/no") == "gaussian"
 
 
 def test_chance_is_taken_for_none():
@@ -109,8 +59,8 @@ def test_a_law_that_is_named_is_taken(name):
 
 def test_what_an_earlier_fit_or_a_gpu_has_settles_it():
     o = Observations.of(grades(0))
-    assert choose_noise("auto", "grades", o, True, False, "gaussian") == "gaussian"
-    assert choose_noise("columns", "grades", o, True, False, "gaussian") == "columns"
+    assert choose_noise("auto", "grades", o, True, "gaussian") == "gaussian"
+    assert choose_noise("columns", "grades", o, True, "gaussian") == "columns"
 
 
 @pytest.mark.parametrize("name", ["Auto", "laplace", None, 1, ["auto"], np.zeros(2)])
@@ -127,7 +77,7 @@ def test_the_excess_is_that_of_a_slow_twin():
     Y[7] = np.nan
     Y[8, 1:] = np.nan
     o = Observations.of(Y)
-    squares = subtract_means(o, o.values) ** 2
+    squares = subtract_means(o) ** 2
     relative = squares / squares.mean()
     v = np.mean((relative - 1) ** 2)
     total, chance, n, lines = 0.0, 0.0, 0, 0
@@ -145,8 +95,7 @@ def test_means_of_rows_and_columns_are_subtracted():
     """Of a whole table once is enough; the slow twin subtracts them from the matrix."""
     Y = grades(4, (12, 9))
     left = Y - Y.mean(1, keepdims=True) - Y.mean(0) + Y.mean()
-    o = Observations.of(Y)
-    np.testing.assert_allclose(subtract_means(o, o.values), left.ravel(), atol=1e-12)
+    np.testing.assert_allclose(subtract_means(Observations.of(Y)), left.ravel(), atol=1e-12)
 
 
 def test_complete_and_campaigns_take_it_and_a_warm_start_keeps_it(tmp_path):

@@ -195,10 +195,8 @@ def _fit(
     if (cached := load_fit(cache, name)) is not None:
         return cached
     data = state.observations(n)
-    if start is not None and not (
-        same_magnitude(start, data) and same_scales(start, data) and _keeps_noise(settings, start, data)
-    ):
-        start, sampling = None, "population"  # the first measurements were of another sort: begin anew
+    if start is not None and not (same_magnitude(start, data) and same_scales(start, data)):
+        start, sampling = None, "population"  # the first measurements were of another size: begin anew
     posterior = complete(
         data,
         settings.rank if start is None else "auto",
@@ -226,17 +224,6 @@ def _fit(
     return posterior
 
 
-def _keeps_noise(settings: Settings, start: Posterior, data: Observations) -> bool:
-    """Whether these data may have the noise of the fit to be continued: limits, say, have none by columns."""
-    return _choose_noise(settings, data, start.fit.noise) == start.fit.noise
-
-
-def _choose_noise(settings: Settings, data: Observations, known: Noise | None) -> Noise:
-    abundant = data_abound(data.shape, data.n)
-    informed = settings.row_features is not None or settings.col_features is not None
-    return choose_noise(settings.noise, settings.kind, data, abundant, informed, known)
-
-
 def choose_engine_of(
     settings: Settings, data: Observations, known: Noise | None = None
 ) -> Literal["cpu", "gpu"]:
@@ -253,10 +240,10 @@ def choose_engine_of(
 
     rank = USUAL_RANK if settings.rank == "auto" else settings.rank
     plan = Sampling.resolve("population", data.shape, data.n, rank)
-    features = settings.row_features is not None or settings.col_features is not None
-    if features or not is_worth(plan.chains * sweep_work(data.shape, data.n, rank), plan.sweeps):
+    features = (settings.row_features or settings.col_features) is not None
+    if not is_worth(plan.chains * sweep_work(data.shape, data.n, rank), plan.sweeps):
         return "cpu"
-    noise = _choose_noise(settings, data, known)
+    noise = choose_noise(settings.noise, settings.kind, data, data_abound(data.shape, data.n), known)
     likelihood = Likelihood.of(
         settings.kind, noise, settings.levels, settings.limits, settings.noise_sd, data
     )

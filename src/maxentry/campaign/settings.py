@@ -109,7 +109,7 @@ class Settings:
     noise: NoiseChoice = _setting(  # noqa: RUF009
         "auto",
         "student where single measurements go wrong; columns or rows where each has a noise of its own; auto is "
-        "gaussian, but columns with features, and rows or columns for many grades that differ in it.",
+        "gaussian, but rows or columns for many grades that differ in it.",
         choices=("auto", *NOISE_NAMES),
     )
     effects: bool = _setting(True, "Whether rows and columns have means of their own.")

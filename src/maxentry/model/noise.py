@@ -1,16 +1,9 @@
-"""The law of the noise where the user leaves it open: one for all, or one for each row or column.
+"""The law of the noise where the user leaves it open: one noise for all, or one for each row or column of many grades.
 
 People grade alike or they do not, and so do judges and questions. Where grades abound, a noise of their own predicts
 them better if rows (or columns) differ, and costs nothing if they do not (benchmarks/kinds.md). Where data are few the
-noises of single lines can hardly be told.
-
-Numbers have one noise, but with features. Then rows without a measurement are predicted, and one noise for columns
-that differ would be taken for differences of rows, and make their intervals too wide (benchmarks/side_information.md).
-Elsewhere a noise for each column is the user's choice: it says better how sure predictions are (benchmarks/honest.md),
-but a fit takes up to a third longer, and a lost decimal comma is taken for the noise of its column.
-
-A noise for each line is for plain values: limits, standard errors, a known noise and entries that are measured again
-are for one law of all.
+noises of single lines can hardly be told. For numbers they may cost error (benchmarks/honest.md), so that they are the
+user's choice.
 """
 
 from __future__ import annotations
@@ -23,7 +16,7 @@ from maxentry._types import Array, Indices32
 from maxentry.errors import is_choice
 from maxentry.model.likelihood import DataKind, Likelihood, Noise, NoiseChoice, check_noise
 from maxentry.observations import Observations
-from maxentry.transform import NONE, Transform
+from maxentry.transform import Transform
 
 ROUNDS = 3  # of subtracting means of rows and of columns
 DOUBT = 5.0  # standard errors by which the variances of lines must differ
@@ -32,35 +25,30 @@ NARROW = 0.5  # of the known noise: values of such a spread can hardly have it
 
 
 def choose_noise(
-    wish: NoiseChoice, kind: DataKind, observations: Observations, abundant: bool, informed: bool,
-    known: Noise | None = None, transform: Transform = NONE,
-) -> Noise:  # fmt: skip
-    """Return the law that the user names; for "auto" that of columns or rows, or gaussian where one law is for all.
+    wish: NoiseChoice, kind: DataKind, observations: Observations, abundant: bool, known: Noise | None = None
+) -> Noise:
+    """Return the law that the user names; for "auto" rows or columns where many grades differ in it, else gaussian.
 
-    abundant: whether data abound. informed: whether rows or columns have features that say something of one without
-    measurements. known: the law for "auto" where something else settles it, as an earlier fit does that is continued;
-    not one by line of data that cannot have it.
+    abundant: whether data abound. known: the law for "auto" where something else settles it, as an earlier fit does
+    that is continued.
     """
-    o = observations
     if not is_choice(wish, ["auto"]):
         return check_noise(wish)
-    plain = kind == "grades" or (kind == "numbers" and o.low is None and o.se is None and not o.repeated)
-    if known is not None and (plain or known in ("gaussian", "student")):
+    if known is not None:
         return known
-    if not plain or not (informed if kind == "numbers" else abundant):
+    if kind != "grades" or not abundant:
         return "gaussian"
-    if not abundant or not transform.inside(o.values).all():  # of such values no posterior is made
-        return "columns"
-    squares = subtract_means(o, transform.forward(o.values)) ** 2
+    o = observations
+    squares = subtract_means(o) ** 2
     by_row, by_column = (excess(squares, line, m) for line, m in zip((o.rows, o.cols), o.shape, strict=True))
     if max(by_row, by_column) <= 0:
         return "gaussian"
     return "rows" if by_row >= by_column else "columns"
 
 
-def subtract_means(o: Observations, values: Array) -> Array:
+def subtract_means(o: Observations) -> Array:
     """Return the values less the means of their rows and columns."""
-    residuals = values - values.mean()
+    residuals = o.values - o.values.mean()
     for _ in range(ROUNDS):
         for line, m in zip((o.rows, o.cols), o.shape, strict=True):
             counts = np.bincount(line, minlength=m)

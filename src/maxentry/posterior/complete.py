@@ -98,8 +98,7 @@ def complete(
     rank: of the matrix without its row and column effects; "auto" stacks 0, 1, 2, 4, 8, … by held-out prediction.
     noise: "gaussian", or "student" for data with outliers (not for values piled up at a limit: see benchmarks);
         "columns" or "rows" where each of them has a noise of its own (`posterior.noise_sds`). "auto" is "gaussian",
-        but "columns" for plain numbers with features, and "rows" or "columns" for many grades, or many numbers with
-        features, that differ in it.
+        but "rows" or "columns" for many grades that differ in it.
     kind: "numbers", "yes/no" (told as 1 and 0; answers are probabilities) or "grades" (answers are expected grades);
         by default "yes/no" for booleans, and "numbers" for all else.
     levels: the grades in their order, numbers or names; names are told as 1, 2, ...; by default the categories of a
@@ -150,14 +149,11 @@ def complete(
     if start is not None:
         priors = start.fit.priors if priors is None else priors
         check_units(start, observations)
-    one_noise = is_choice(engine, ["gpu"]) or limits is not None or noise_sd is not None
-    known: Noise | None = "gaussian" if one_noise else None
+    known: Noise | None = "gaussian" if is_choice(engine, ["gpu"]) else None  # which has no noise by line
     if start is not None and is_choice(kind, [start.fit.likelihood.kind]):
         known = start.fit.noise
     abundant = data_abound(observations.shape, observations.n)
-    given = row_features, col_features
-    informed = any(one is not None and not is_choice(one, ["observed"]) for one in given)
-    law = choose_noise(noise, kind, observations, abundant, informed, known, transform)
+    law = choose_noise(noise, kind, observations, abundant, known)
     likelihood = Likelihood.of(kind, law, levels, limits, noise_sd, observations)
     if likelihood.weighted and observations.se is not None:
         raise ParameterError(
