@@ -117,6 +117,13 @@ KERNELS = [
     ),
     Mistake(
         "kernels/gibbs.py",
+        "0.5 * w.size * nu - shape, 0.5",
+        "0.5 * w.size * nu, 0.5",
+        "the common noise of lines is redrawn without its prior",
+        "posterior/test_gibbs_kernel.py",
+    ),
+    Mistake(
+        "kernels/gibbs.py",
         "0.5 * (beta * n_obs + (1.0 - beta) * limits)",
         "0.5 * n_obs",
         "the noise is not tempered while a chain is annealed",

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from tests.reference.laws import ACCEPT, REJECT, ks, z_score
 from maxentry.kernels import gauge, rows
 from maxentry.kernels import gibbs as kernel
 from maxentry.kernels import rows as half_sweep
-from maxentry.model.priors import InverseGamma, Priors
+from maxentry.model.priors import KNOWN, InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
 
@@ -304,7 +305,7 @@ def wishart_draws(A, R, df, sigma2, n, seed):
     rng, Q, G = np.random.default_rng(seed), np.zeros((R + 1, R + 1)), A[:, :R].T @ A[:, :R]
     out = np.empty((n, R, R))
     for k in range(n):
-        kernel.draw_augmented_precision(G, R, df, sigma2, rng, Q)
+        gauge.draw_augmented_precision(G, R, df, sigma2, rng, Q)
         out[k] = Q[:R, :R] - np.eye(R) / sigma2
     assert (Q[R] == 0).all()
     return out
@@ -393,11 +394,13 @@ def test_the_weights_of_lines_have_their_conditionals(by_row):
     e, grid, half = obs.values - 0.7 - fitted, np.array([2.0, 6.0, 40.0]), obs.by_col
     w, nu, w_col = np.empty((3000, N)), np.empty(3000), np.empty(N)
     scalars = np.zeros(kernel.N_SCALARS + (m1 if by_row else m2))
+    hyper = gibbs.hyperparameters(replace(PRIORS, noise=KNOWN))  # eta2 stays
     for k, w_row in enumerate(w):
-        nu[k] = kernel.update_line_weights(
+        nu[k], eta2 = kernel.update_line_weights(
             half.indptr, half.index, half.values, half.source, left, right, R, row, col, 0.7, 3.0, by_row,
-            w_row, w_col, grid, scalars, rng,
+            w_row, w_col, grid, hyper, scalars, rng,
         )  # fmt: skip
+        assert eta2 == 3.0
         assert np.array_equal(w_col, w_row[half.source])
         assert np.array_equal(w_row, scalars[kernel.N_SCALARS :][obs.rows if by_row else obs.cols])
     assert not scalars[: kernel.N_SCALARS].any()
@@ -421,3 +424,27 @@ def test_the_weights_of_lines_have_their_conditionals(by_row):
     assert (p / p.sum() > 0.02).all()
     assert np.abs(z_score(drawn - p / p.sum(), 0.0)).max() < PASS
     assert np.abs(z_score(drawn - np.sqrt(p) / np.sqrt(p).sum(), 0.0)).max() > FAIL  # control
+
+
+def redraw_common_noise(n, seed, shape=3.0):
+    """Draw (eta2, w) from their prior, redraw eta2 with the noises of lines as they are: the prior must stay."""
+    rng, nu, lines = np.random.default_rng(seed), 10.0, 6
+    hyper = gibbs.hyperparameters(replace(PRIORS, noise=InverseGamma(shape, 0.8)))
+    old, new, weights = np.empty(n), np.empty(n), np.empty((n, lines))
+    for k in range(n):
+        old[k], w = 0.8 / rng.standard_gamma(3.0), rng.standard_gamma(nu / 2, lines) / (nu / 2)
+        noises = old[k] / w
+        new[k] = kernel.redraw_common_noise(old[k], w, nu, hyper, rng)
+        np.testing.assert_allclose(new[k] / w, noises, rtol=1e-12)
+        weights[k] = w
+    return old, new, gamma.cdf(weights, nu / 2, scale=2 / nu)
+
+
+def test_the_common_noise_is_redrawn_with_the_noises_of_lines_as_they_are():
+    old, new, ranks = redraw_common_noise(4000, seed=8)
+    assert ks(new, invgamma(3.0, scale=0.8).cdf) > ACCEPT
+    assert min(ks(line, uniform.cdf) for line in ranks.T) > ACCEPT
+    assert np.corrcoef(np.log(old), np.log(new))[0, 1] < 0.95  # it moves
+    assert (
+        ks(redraw_common_noise(4000, seed=8, shape=6.0)[1], invgamma(3.0, scale=0.8).cdf) < REJECT
+    )  # control

@@ -49,6 +49,18 @@ def test_a_chain_that_gets_out_of_such_a_mode_while_draws_are_stored_is_stuck():
     assert not find_stuck_chains(eta**2, np.full(8, 2), 170, (30, 20), True).any()  # worth few nats
 
 
+def test_with_a_noise_for_each_line_both_the_common_noise_and_that_of_a_typical_measurement_must_be_larger():
+    eta, typical = np.ones((8, 12)), np.ones(8)
+    eta[2:] = 1.3
+    typical[[0, 2, 3]] = 1.3, 1.3, 1.1
+    stuck = find_stuck_chains(eta[:3] ** 2, np.full(3, 2), 300, (30, 20), True, typical[:3] ** 2)
+    assert not stuck.any()  # the median chain is as noisy
+    eta[4:] = 1.0
+    stuck = find_stuck_chains(eta**2, np.full(8, 2), 300, (30, 20), True, typical**2)
+    assert stuck.tolist() == [c == 2 for c in range(8)]
+    assert not find_stuck_chains(eta**2, np.full(8, 2), 300, (30, 20), True).any()  # with one noise for all
+
+
 def test_with_a_noise_for_each_column_no_chain_is_left_that_calls_a_component_noise():
     """Its other columns have as little noise as ever: 4 of 16 chains of this table lacked a component, and a third
     of the squared error came of them."""

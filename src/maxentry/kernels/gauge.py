@@ -20,7 +20,7 @@ from numba import njit
 
 from maxentry._types import Array
 from maxentry.kernels.jit_cache import inner
-from maxentry.kernels.rng import draw_variance
+from maxentry.kernels.rng import draw_variance, fill_bartlett
 from maxentry.kernels.simd import LANES, broadcast, fma, load, multiply, store
 
 MAX_JITTERS = (
@@ -302,3 +302,34 @@ def matvec(A: Array, R: int, m: Array, p: Array) -> None:
         for a in range(R):
             s += A[i, a] * m[a]
         p[i] = s
+
+
+@inner
+def draw_augmented_precision(
+    G: Array, R: int, df: int, sigma2: float, rng: np.random.Generator, Q: Array
+) -> None:
+    """Q[:R, :R] <- L + I / sigma2 with L | A ~ Wishart(df, G^-1), G = A'A, by Bartlett's decomposition."""
+    C = G[:R, :R].copy()
+    if not cholesky(C, R):  # A has lost rank to rounding: the limit of a vanishing ridge is as good
+        for a in range(R):
+            for b in range(R):
+                C[a, b] = G[a, b]
+            C[a, a] = C[a, a] * (1.0 + 1e-10) + 1e-290
+        cholesky(C, R)
+    T = np.empty((R, R))
+    fill_bartlett(df, T, rng)
+    # G^-1 = C'^-1 C^-1, so L = W W' with W = C'^-1 T
+    for i in range(R - 1, -1, -1):
+        for k in range(i + 1, R):
+            for b in range(R):
+                T[i, b] -= C[k, i] * T[k, b]
+        for b in range(R):
+            T[i, b] /= C[i, i]
+    for a in range(R):
+        for b in range(a + 1):
+            s = 0.0
+            for k in range(R):
+                s += T[a, k] * T[b, k]
+            Q[a, b] = s
+            Q[b, a] = s
+        Q[a, a] += 1.0 / sigma2

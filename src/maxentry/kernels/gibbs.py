@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 from maxentry._types import Array, Indices32
 from maxentry.kernels.gauge import (
     cholesky,
+    draw_augmented_precision,
     matvec,
     orthonormalise,
     redraw_strength,
@@ -50,7 +51,7 @@ from maxentry.kernels.gauge import (
     weighted_gram,
 )
 from maxentry.kernels.jit_cache import inner
-from maxentry.kernels.latent import Latent, entry_means, fill_latent, redraw_scales
+from maxentry.kernels.latent import KNOWN, Latent, entry_means, fill_latent, redraw_scales
 from maxentry.kernels.rng import (
     POINT,
     Errors,
@@ -58,7 +59,6 @@ from maxentry.kernels.rng import (
     draw_from_grid,
     draw_inverse_gamma,
     draw_variance,
-    fill_bartlett,
     fill_normal,
     group_equal_counts,
     log_prior,
@@ -215,37 +215,6 @@ def log_slope_marginal(
 # One side given the other
 
 
-@inner
-def draw_augmented_precision(
-    G: Array, R: int, df: int, sigma2: float, rng: np.random.Generator, Q: Array
-) -> None:
-    """Q[:R, :R] <- L + I / sigma2 with L | A ~ Wishart(df, G^-1), G = A'A, by Bartlett's decomposition."""
-    C = G[:R, :R].copy()
-    if not cholesky(C, R):  # A has lost rank to rounding: the limit of a vanishing ridge is as good
-        for a in range(R):
-            for b in range(R):
-                C[a, b] = G[a, b]
-            C[a, a] = C[a, a] * (1.0 + 1e-10) + 1e-290
-        cholesky(C, R)
-    T = np.empty((R, R))
-    fill_bartlett(df, T, rng)
-    # G^-1 = C'^-1 C^-1, so L = W W' with W = C'^-1 T
-    for i in range(R - 1, -1, -1):
-        for k in range(i + 1, R):
-            for b in range(R):
-                T[i, b] -= C[k, i] * T[k, b]
-        for b in range(R):
-            T[i, b] /= C[i, i]
-    for a in range(R):
-        for b in range(a + 1):
-            s = 0.0
-            for k in range(R):
-                s += T[a, k] * T[b, k]
-            Q[a, b] = s
-            Q[b, a] = s
-        Q[a, a] += 1.0 / sigma2
-
-
 @njit(cache=True, nogil=True, inline="always")
 def change_gauge(this: Side, other: Side, scratch: Scratch, R: int) -> None:
     """Make the other side orthonormal, and compute what this side's Gram matrix becomes, without moving it."""
@@ -399,11 +368,11 @@ def update_weights(
 def update_line_weights(
     indptr: Array, index: Array, values: Array, source: Array, left: Array, right: Array, R: int,
     offset_row: Array, offset_col: Array, mu: float, eta2: float, by_row: bool,
-    w_row: Array, w_col: Array, nu_grid: Array, scalars: Array, rng: np.random.Generator,
-) -> float:  # fmt: skip
-    """Draw nu on its grid with the weights integrated out, then a weight for each column (or row); return nu.
+    w_row: Array, w_col: Array, nu_grid: Array, hyper: Array, scalars: Array, rng: np.random.Generator,
+) -> tuple[float, float]:  # fmt: skip
+    """Draw nu on its grid with the weights integrated out, then a weight for each column (or row), then eta2 with them.
 
-    The weights are the last of the scalars where these have places for them.
+    Return nu and eta2. The weights are the last of the scalars where these have places for them.
 
     With n residuals e of a line and q = sum e^2/eta2, w ~ Gamma((nu + n)/2, rate (nu + q)/2), and
 
@@ -429,13 +398,39 @@ def update_line_weights(
     nu = draw_from_grid(nu_grid, logp, rng)
     for line in range(m):
         q[line] = rng.standard_gamma(0.5 * (nu + n[line])) / (0.5 * (nu + q[line]))
+    eta2 = redraw_common_noise(eta2, q, nu, hyper, rng)
     if scalars.size >= N_SCALARS + m:
         scalars[scalars.size - m :] = q
     for j in range(right.shape[0]):
         for k in range(indptr[j], indptr[j + 1]):
             w_col[k] = q[index[k]] if by_row else q[j]
             w_row[source[k]] = w_col[k]
-    return float(nu)
+    return float(nu), eta2
+
+
+@inner
+def redraw_common_noise(eta2: float, w: Array, nu: float, hyper: Array, rng: np.random.Generator) -> float:
+    """Draw eta2 with the noise eta2/w of each line as it is, and w in step; return eta2.
+
+    eta2 given w and w given eta2 creep where lines are long: each keeps to the other. One slice step on x = log eta2:
+
+        log p(x) = -shape x - scale exp(-x) + lines nu x / 2 - nu exp(x) sum(w/eta2) / 2
+    """
+    shape, scale = hyper[H_ETA], hyper[H_ETA + 1]
+    if shape >= KNOWN:
+        return eta2
+    slope, rate = 0.5 * w.size * nu - shape, 0.5 * nu * w.sum() / eta2
+    x = math.log(eta2)
+    height = slope * x - scale * math.exp(-x) - rate * math.exp(x)
+    s = begin_slice(x, height, 4.0 / math.sqrt(w.size * nu), -np.inf, np.inf, rng)
+    while True:
+        x = s[POINT]
+        if move_slice(s, slope * x - scale * math.exp(-x) - rate * math.exp(x), rng):
+            break
+    new = math.exp(s[POINT])
+    for line in range(w.size):
+        w[line] *= new / eta2
+    return float(new)
 
 
 # The phases of a sweep, in their order
@@ -492,10 +487,10 @@ def finish_sweep(
                 left.weights[k] = 1.0
                 right.weights[k] = 1.0
         else:
-            scalars[NU] = update_line_weights(
+            scalars[NU], scalars[ETA2] = update_line_weights(
                 right.indptr, right.positions, right.values, source, left.factors, right.factors, R, left.effect,
                 right.effect, scalars[MU], scalars[ETA2], scratch.state[LINES] == BY_ROW, left.weights, right.weights,
-                nu_grid, scalars, rng,
+                nu_grid, hyper, scalars, rng,
             )  # fmt: skip
     elif right.weights.size > 0 and nu_grid.size > 0:
         scalars[NU] = update_weights(

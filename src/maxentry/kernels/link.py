@@ -24,7 +24,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from maxentry._types import Array, Indices32
-from maxentry.kernels.gauge import cholesky, solve_upper, weighted_gram
+from maxentry.kernels.gauge import cholesky, draw_augmented_precision, solve_upper, weighted_gram
 from maxentry.kernels.gibbs import (
     BETA,
     COIN,
@@ -34,7 +34,6 @@ from maxentry.kernels.gibbs import (
     S2_ROW,
     Scratch,
     Side,
-    draw_augmented_precision,
     finish_sweep,
     store_draw,
     update_errors,

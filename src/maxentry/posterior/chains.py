@@ -442,7 +442,7 @@ def _run_chain(
     if data.likelihood.by_line and sampling.anneal:
         settle[: 3 * settle.size // 4] = ALMOST_ONE
     if data.bases is not None or _stretches(data):
-        cold[:] = 1.0  # a low power lets components with features vanish, and few of them come back
+        cold[:] = ALMOST_ONE if data.likelihood.by_line else 1.0  # a low power lets components vanish
     for betas, plainly in ((cold, plain), (settle, False)):
         for start in range(0, betas.size, chunk):
             if stop.is_set():
@@ -521,9 +521,9 @@ def _salvage_draws(run: ChainRun, done: list[int]) -> ChainRun:
 def stuck_chains(run: ChainRun, data: GibbsData) -> list[int]:
     """Positions of the chains of a population that annealing left in a mode without mass."""
     eta2, ranks = run.buffers.scalars[..., kernel.ETA2], np.array([chain.rank for chain in run.chains])
-    if by_line := data.likelihood.by_line:  # of a typical measurement: weights are known of the last states
-        eta2 = np.array([[chain.eta2 / np.exp(np.log(chain.state.weights).mean())] for chain in run.chains])
-    stuck = find_stuck_chains(eta2, ranks, data.by_row.values.size, data.shape, data.effects, by_line)
+    by_line, chains = data.likelihood.by_line, run.chains
+    typical = np.array([c.eta2 / np.exp(np.log(c.state.weights).mean()) for c in chains]) if by_line else None
+    stuck = find_stuck_chains(eta2, ranks, data.by_row.values.size, data.shape, data.effects, typical)
     return [int(c) for c in np.flatnonzero(stuck)]
 
 

@@ -38,7 +38,7 @@ END_ERROR = 2.11  # sqrt(0.05 0.95) / phi(1.645): error of a 5% quantile of a no
 SHIFT = 0.2  # systematic change of the entries' means, in units of their sd
 MARGIN = 1.5  # advised over the estimated length, which would be enough only half the time
 STUCK_RATIO = 2.0  # a chain is stuck if its noise sd is this many times that of the median chain, ...
-STUCK_RATIO_BY_LINE = 1.4  # ... where lines have a noise of their own, ...
+STUCK_RATIO_BY_LINE = 1.2  # ... where lines have a noise of their own, ...
 STUCK_NATS = 30.0  # ... and its mode has this much less log mass
 LONGEST_ADVICE = 50  # beyond this factor "run longer" is no advice
 MIN_DRAWS = 4  # a chain, below which R-hat and ESS are NaN
@@ -358,7 +358,7 @@ def advice_at(advice: str, place: Literal["shell", "page"]) -> str:
 
 
 def find_stuck_chains(
-    eta2: Array, ranks: NDArray[np.int64], n: int, shape: tuple[int, int], effects: bool, by_line: bool = False
+    eta2: Array, ranks: NDArray[np.int64], n: int, shape: tuple[int, int], effects: bool, typical: Array | None = None
 ) -> Flags:  # fmt: skip
     """Find chains left by annealing in a mode without mass, where others of their rank found a better one.
 
@@ -367,17 +367,18 @@ def find_stuck_chains(
     twice the noise sd of the median chain, worth 30 nats or more, has no weight in the posterior; pooled with the
     others it would get one. A chain is judged by all of its draws, and by the first quarter of them: one that gets
     out of such a mode while its draws are stored has draws without weight, too. With N <= p no chain is stuck: there
-    every mode may interpolate the data. Where columns or rows have a noise of their own, `by_line`, the lines that lack
-    a component call it noise and the others do not, so that a typical measurement has less to show.
+    every mode may interpolate the data. typical: (chains,), where lines have noises of their own, that of a typical
+    measurement in the last state: less is to be seen there, and eta2 of few lines may be large by chance.
     """
     m1, m2 = shape
     free = n - (ranks * (m1 + m2 - ranks) + effects * (m1 + m2))
-    stuck, ratio = np.zeros(len(eta2), dtype=bool), STUCK_RATIO_BY_LINE if by_line else STUCK_RATIO
-    for part in (eta2, eta2[:, : max(1, eta2.shape[1] // 4)]):
-        log_eta = 0.5 * np.log(part).mean(1)
+    first = eta2[:, : max(1, eta2.shape[1] // 4)]
+    parts, ratio = ((eta2, first), STUCK_RATIO) if typical is None else ((eta2, typical), STUCK_RATIO_BY_LINE)
+    found = []
+    for log_eta in (0.5 * np.log(part).reshape(len(eta2), -1).mean(1) for part in parts):
         above = log_eta - np.array([np.median(log_eta[ranks == rank]) for rank in ranks])
-        stuck |= (above > np.log(ratio)) & (free * above > STUCK_NATS)
-    return stuck
+        found.append((above > np.log(ratio)) & (free * above > STUCK_NATS))
+    return np.asarray(np.any(found, axis=0) if typical is None else np.all(found, axis=0))
 
 
 def median(values: Array) -> float:

@@ -527,8 +527,8 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
         f", Student with {p.noise_df:.3g} degrees of freedom" if p.noise_df else ""
     )
     if p.noise_sds:
-        low, high = min(p.noise_sds.values()), max(p.noise_sds.values())
-        noise += f" for a typical one of the {p.fit.noise}, {low:.4g} to {high:.4g} for each"
+        low, middle, high = np.quantile(list(p.noise_sds.values()), [0, 0.5, 1])
+        noise = f"{middle:.4g} for a typical one of the {p.fit.noise}, {low:.4g} to {high:.4g} for each"
     if p.deviation_sd is not None:
         how = "as given" if p.likelihood.noise_sd is not None else "by replicates"
         noise += f" ({how}); entries deviate from the pattern by {p.deviation_sd:.4g}"
