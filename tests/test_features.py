@@ -190,6 +190,11 @@ def test_new_rows_are_encoded_in_the_same_columns() -> None:
         "missing values are taken as the mean of their column, and rows are as uncertain as that makes them: "
         "solvent (1)",
     )
+    other = F.encode({"logp": 4.0, "acid": False, "solvent": "THF", "mass": 3.0, "pKa": 4.8})
+    assert other.notes == ("2 features that the fit does not have, left out: 'mass', 'pKa'",)
+    np.testing.assert_array_equal(
+        other.matrix, F.encode({"logp": 4.0, "acid": False, "solvent": "THF"}).matrix
+    )
     with pytest.raises(DataError, match="expected some of the features"):
         F.encode({"mass": 3.0})
     with pytest.raises(DataError, match="got the text 'high'"):

@@ -131,12 +131,12 @@ class Features:
                 got = show(getattr(new, "shape", type(new).__name__))
                 raise DataError(f"expected {kind} features in {len(self.table.names)} columns, got {got}.")
             return replace(self, table=table, notes=())
-        table, notes = (
-            (new, ()) if isinstance(new, FeatureTable) else read_new(new, self.table, labels, counted)
-        )
-        return self._match(table, notes)
+        if isinstance(new, FeatureTable):
+            return self._match(new, (), ())
+        return self._match(*read_new(new, self.table, labels, counted))
 
-    def _match(self, new: FeatureTable, said: Sequence[str]) -> Features:
+    def _match(self, new: FeatureTable, said: Sequence[str], others: Sequence[str]) -> Features:
+        """said: notes on lines without any features; others: on features that are not known."""
         table = new.match(self.table)
         for column, old, levels in zip(table.cells.T, self.table.cells.T, table.levels, strict=True):
             if levels is not None:  # a level that is listed, but that no row has, is unknown as well
@@ -145,7 +145,7 @@ class Features:
             name for name, column in zip(table.names, table.cells.T, strict=True) if np.isinf(column).any()
         ]
         absent = [name for name in table.names if name not in new.names]
-        notes = [*said, *(f"unknown level of {show(name)}: none of its levels" for name in strange)]
+        notes = [*said, *others, *(f"unknown level of {show(name)}: none of its levels" for name in strange)]
         unsure = ", and rows are as uncertain as that makes them"
         notes += [f"{show(name)} is not given: taken as its mean{unsure}" for name in absent]
         hidden = np.isnan(table.cells)

@@ -217,12 +217,12 @@ def read_features(
 
 def read_new(
     new: Any, known: FeatureTable, labels: Sequence[Hashable] = (), counted: bool = False
-) -> tuple[FeatureTable, tuple[str, ...]]:
+) -> tuple[FeatureTable, tuple[str, ...], tuple[str, ...]]:
     """Read lines in the columns of a known table: those of the same names; an array has all of them in their order.
 
     labels: of the lines that are wanted, in their order; lines that have none, or are only counted, are as they stand.
     counted: whether the labels themselves only count; then lines are as they stand unless all of these are found.
-    Returned with notes on those that are not found.
+    Returned with notes on lines that are not found, and on features that are not known.
     """
     source = _open(new, Axis("row", 0, None))
     if not frames.is_frame(new) and not isinstance(new, Mapping | tables.Table):
@@ -234,6 +234,11 @@ def read_new(
     if not common:
         listed = shorten(", ".join(map(show, known.names)), 150)
         raise DataError(f"expected some of the features {listed}, got none of them.")
+    other = [column.name for column in source.columns if column.name not in known.names]
+    some = shorten(", ".join(map(show, other)), 150)
+    others = (
+        (f"{count(len(other), 'feature')} that the fit does not have, left out: {some}",) if other else ()
+    )
     table = _read_columns(source._replace(columns=common), known.categories)
     wanted, own = {*map(label_text, labels)}, source.labels or ()
     at = [k for k, label in enumerate(own) if label_text(label) in wanted]
@@ -244,8 +249,8 @@ def read_new(
             raise LabelError(
                 f"expected features of {show(labels[0])} and other new rows, got those of {listed}."
             )
-        return table, ()
-    return _align(table.take(at), [own[k] for k in at], Axis("row", len(labels), tuple(labels)))
+        return table, (), others
+    return *_align(table.take(at), [own[k] for k in at], Axis("row", len(labels), tuple(labels))), others
 
 
 def read_labels(given: Any, axis: str) -> tuple[Hashable, ...]:
