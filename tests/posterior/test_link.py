@@ -156,10 +156,67 @@ def test_new_rows_with_a_missing_feature_are_as_uncertain_as_it_makes_them(fitte
     np.testing.assert_array_equal(mixed.arrays.sd[1::2], found.arrays.sd[1::2])
 
 
+def holed_table(seed, of_measured):
+    """Features of which cold rows lack the first and measured ones a share, and what is measured; X."""
+    F, X, Y = table(seed)
+    holed = F.copy()
+    holed[WARM:, 0] = np.nan
+    holed[:WARM, 0][np.random.default_rng(seed).random(WARM) < of_measured] = np.nan
+    return holed, X, Y
+
+
+@pytest.mark.parametrize(("of_measured", "short"), [(0.05, 0.6), (0.4, 0.85)])
+def test_fitted_rows_without_a_measurement_are_as_uncertain_as_missing_features_make_them(of_measured, short):
+    """Over six tables, of rows and of columns alike; the kept draws, in which features are at their mean, are short."""
+    covered = []
+    for seed in range(6):
+        F, X, Y = holed_table(seed, of_measured)
+        own = (Y, {"row_features": F}) if seed % 2 else (Y.T, {"col_features": F})
+        p = complete(own[0], rank=2, sampling=SHORT, seed=1, **own[1])
+        d, truth = p.draws, X if seed % 2 else X.T
+        kept = (
+            d.mu[..., None, None] + d.row[..., None] + d.col[..., None, :] + d.left @ d.right.swapaxes(2, 3)
+        )
+        cold = np.s_[WARM:] if seed % 2 else np.s_[:, WARM:]
+        ends = p.arrays.interval(0.9), np.quantile(kept.reshape(-1, *truth.shape), [0.05, 0.95], axis=0)
+        covered.append([np.mean(((low <= truth) & (truth <= high))[cold]) for low, high in ends])
+    mean = np.mean(covered, axis=0)
+    assert 0.85 < mean[0] < 0.97
+    assert mean[1] < short
+
+
+def test_what_missing_features_may_add_has_their_covariance_and_leaves_the_chains_alone():
+    F, _, Y = holed_table(0, 0.2)
+    F[WARM:, 1] = np.where(np.arange(M1 - WARM) < 7, np.nan, F[WARM:, 1])
+    p = complete(Y, rank=2, row_features=F, sampling=SHORT, seed=1)
+    basis, W = p.fit.features[0], p.columns.W
+    d, S = p.draws, len(W)
+    added = np.dstack([p.belief.left - d.left.reshape(S, M1, 2), p.belief.row - d.row.reshape(S, M1)])
+    assert not added[:, :WARM].any()
+    missing = [basis.features.names.index(name) for name in basis.features.names if "missing" not in name][:2]
+    f = np.array(
+        [
+            [np.linalg.lstsq(w[missing].T, a, rcond=None)[0] for a in rows[WARM:]]
+            for w, rows in zip(W, added, strict=True)
+        ]
+    )
+    np.testing.assert_allclose(f @ W[:, missing], added[:, WARM:], atol=1e-9)  # nothing else was added
+    np.testing.assert_allclose(f[:, 7:, 1], 0, atol=1e-9)  # where only the first is missing
+    C = np.zeros((2, 2))
+    known = basis.features.known[:, missing]
+    at = [basis.encode(basis.features.matrix)[:, k] for k in missing]
+    n, share = known.sum(axis=0), known[:WARM].mean(axis=0)
+    for a, b in np.ndindex(2, 2):
+        both = sum(at[a][i] * at[b][i] for i in range(M1) if known[i, a] and known[i, b])
+        C[a, b] = both * np.sqrt(share[a] * share[b] / (n[a] * n[b]))
+    drawn = f[:, :7].reshape(-1, 2)
+    assert np.abs(np.cov(drawn.T) / C.max() - C / C.max()).max() < 4.5 * np.sqrt(2 / len(drawn))
+
+
 def test_without_some_features_that_are_all_a_new_row_has_the_prior_without_any(fitted):
     posterior = fitted[-1]
     basis = posterior.fit.features[0]
-    some = posterior.columns.without_some(basis, np.full(basis.p, True))
+    some = posterior.columns.without_some(basis, np.full(basis.p, True), np.full(basis.m, True))
     np.testing.assert_allclose(some.Q, posterior.columns.without_features(basis).Q, rtol=1e-9)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from maxentry._io import check_memory
 from maxentry._types import Array, Flags
-from maxentry.belief import Belief
+from maxentry.belief import Belief, Floats
 from maxentry.labels import is_sparse
 from maxentry.model.likelihood import NoiseLaw
 from maxentry.model.link import PRIOR, Basis, find_basis
@@ -103,6 +103,49 @@ def describe_features(
     return {key: column[order] for key, column in whole.items()}
 
 
+# Features that are missing
+
+
+def vary_missing(posterior: Fitted, side: int, factors: Floats, effect: Floats) -> tuple[Floats, Floats]:
+    """Vary the pooled draws (S, m, R) and (S, m) of lines without a measurement by what features they lack may be.
+
+    A fit takes a missing feature for the mean of its column, as if that were certain. Of a line without a measurement
+    nothing else is known, so f W is added to its coefficients in each draw: f ~ N(0, C) in the columns it lacks, C
+    by `_known_features`. The chains, and the draws that are kept, stay as they are.
+    """
+    given, o, d = posterior.fit.features[side], posterior.observations, posterior.draws
+    if not isinstance(given, Basis) or given.features is None or given.features.table.is_sparse:
+        return factors, effect
+    hidden, measured = ~given.features.known, (o.row_counts, o.col_counts)[side] > 0
+    lines = np.flatnonzero(hidden.any(axis=1) & ~measured)
+    if not lines.size:
+        return factors, effect
+    at = np.flatnonzero(hidden[lines].any(axis=0))
+    root = np.linalg.qr(_known_features(given, at, measured), mode="r")
+    check_memory(factors.nbytes, f"{len(factors)} draws with missing features")
+    factors, effect, rng = factors.copy(), effect.copy(), np.random.default_rng((side, lines.size))
+    for s, drawn in enumerate(draw_coefficients(d, posterior.chains, posterior.fit, o, side)):
+        R = len(drawn.Q) - posterior.fit.effects
+        f = rng.standard_normal((lines.size, len(root))) @ root * hidden[np.ix_(lines, at)]
+        more = f @ drawn.W[at]
+        factors[s, lines, :R] += more[:, :R]
+        effect[s, lines] += more[:, R] if posterior.fit.effects else 0.0
+    return factors, effect
+
+
+def _known_features(basis: Basis, at: NDArray[np.int64], measured: Flags) -> Array:
+    """Columns F of features such that F'F is the covariance C of what a line may add that lacks them.
+
+    F is 0 where they are not known, and else of such length that F'F is their covariance times 1 - q. q is the share of
+    the measured lines that lack a feature: what these may add is in what features do not explain, for all lines.
+    """
+    assert basis.features is not None
+    known = basis.features.known[:, at].astype(float)
+    F = (basis.F[:, at] - basis.centre[at]) / basis.length
+    share = known[measured].sum(axis=0) / max(int(measured.sum()), 1)  # 1 - q
+    return np.asarray(F * known * np.sqrt(share / np.maximum(known.sum(axis=0), 1.0)))
+
+
 # New rows
 
 
@@ -185,21 +228,15 @@ class Columns(NamedTuple):
             for W in self.W
         )
 
-    def without_some(self, basis: Basis, hidden: Flags) -> Columns:
+    def without_some(self, basis: Basis, hidden: Flags, measured: Flags) -> Columns:
         """The same of rows whose features in the columns `hidden` (p,) are not known.
 
-        The covariance of these columns is that of the fitted rows in which they are known.
+        measured: which of the fitted rows have a measurement.
         """
-        assert basis.features is not None
         assert self.W is not None
         at = np.flatnonzero(hidden)
-        F, known = (
-            (basis.F[:, at] - basis.centre[at]) / basis.length,
-            basis.features.known[:, at].astype(float),
-        )
-        F = F * known
-        covariance = F.T @ F / np.sqrt(np.outer(*[np.maximum(known.sum(axis=0), 1.0)] * 2))
-        return self._widen(W[at].T @ covariance @ W[at] for W in self.W)
+        F = _known_features(basis, at, measured)
+        return self._widen(W[at].T @ (F.T @ F) @ W[at] for W in self.W)
 
     def _widen(self, covariances: Iterable[Array]) -> Columns:
         """The prior with these covariances added to its own, one for each draw."""

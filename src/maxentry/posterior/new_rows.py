@@ -94,10 +94,11 @@ class NewRows:
             columns = columns.without_features(given)
         elif hidden is not None and hidden.any() and columns.W is not None and isinstance(given, Basis):
             patterns, place = np.unique(hidden, axis=0, return_inverse=True)
+            measured = posterior.observations.row_counts > 0
             groups = [
                 (
                     np.flatnonzero(place.ravel() == k),
-                    columns.without_some(given, own) if own.any() else columns,
+                    columns.without_some(given, own, measured) if own.any() else columns,
                 )
                 for k, own in enumerate(patterns)
             ]
