@@ -202,14 +202,12 @@ def test_what_missing_features_may_add_has_their_covariance_and_leaves_the_chain
     )
     np.testing.assert_allclose(f @ W[:, missing], added[:, WARM:], atol=1e-9)  # nothing else was added
     np.testing.assert_allclose(f[:, 7:, 1], 0, atol=1e-9)  # where only the first is missing
-    C = np.zeros((2, 2))
     known = basis.features.known[:, missing]
-    at = [basis.encode(basis.features.matrix)[:, k] for k in missing]
-    n, share = known.sum(axis=0), known[:WARM].mean(axis=0)
-    for a, b in np.ndindex(2, 2):
-        both = sum(at[a][i] * at[b][i] for i in range(M1) if known[i, a] and known[i, b])
-        C[a, b] = both * np.sqrt(share[a] * share[b] / (n[a] * n[b]))
-    drawn = f[:, :7].reshape(-1, 2)
+    coded, share = basis.encode(basis.features.matrix)[:, missing], known[:WARM].mean(axis=0)
+    donors = (coded * np.sqrt(share))[known.all(axis=1)]
+    drawn = f[:, :7].reshape(-1, 2)  # where both are missing, both are of one donor
+    np.testing.assert_allclose(np.abs(drawn[:, None] - donors).sum(axis=2).min(axis=1), 0, atol=1e-9)
+    C = np.cov(donors.T)
     assert np.abs(np.cov(drawn.T) / C.max() - C / C.max()).max() < 4.5 * np.sqrt(2 / len(drawn))
 
 

@@ -22,6 +22,8 @@ from maxentry.observations import Observations
 from maxentry.posterior.chains import Chain, ModelSpec
 from maxentry.posterior.draws import Draws
 
+DONORS = 2_000  # lines, at most, from which others take the features they lack
+
 
 class Coefficients(NamedTuple):
     """What features say of a side in one draw, in user's units: rows g ~ N(centre + f W, Q^-1), f as a basis has it."""
@@ -110,8 +112,8 @@ def vary_missing(posterior: Fitted, side: int, factors: Floats, effect: Floats) 
     """Vary the pooled draws (S, m, R) and (S, m) of lines without a measurement by what features they lack may be.
 
     A fit takes a missing feature for the mean of its column, as if that were certain. Of a line without a measurement
-    nothing else is known, so f W is added to its coefficients in each draw: f ~ N(0, C) in the columns it lacks, C
-    by `_known_features`. The chains, and the draws that are kept, stay as they are.
+    nothing else is known, so in each draw it takes what it lacks from a line that has it: f W is added, f of
+    `_known_features`. The chains, and the draws that are kept, stay as they are.
     """
     given, o, d = posterior.fit.features[side], posterior.observations, posterior.draws
     if not isinstance(given, Basis) or given.features is None or given.features.table.is_sparse:
@@ -120,30 +122,41 @@ def vary_missing(posterior: Fitted, side: int, factors: Floats, effect: Floats) 
     lines = np.flatnonzero(hidden.any(axis=1) & ~measured)
     if not lines.size:
         return factors, effect
-    at = np.flatnonzero(hidden[lines].any(axis=0))
-    root = np.linalg.qr(_known_features(given, at, measured), mode="r")
     check_memory(factors.nbytes, f"{len(factors)} draws with missing features")
-    factors, effect, rng = factors.copy(), effect.copy(), np.random.default_rng((side, lines.size))
+    at, rng = np.flatnonzero(hidden[lines].any(axis=0)), np.random.default_rng((side, lines.size))
+    f, _ = _known_features(given, at, measured)
+    patterns, place = np.unique(hidden[np.ix_(lines, at)], axis=0, return_inverse=True)
+    some = rng.permutation(len(f))[:DONORS]
+    donors = [_find_donors(some, ~hidden[np.ix_(some, at[pattern])]) for pattern in patterns]
+    sizes, pooled = np.array([len(rows) for rows in donors]), np.concatenate(donors)
+    place = place.ravel()
+    first, sizes, lacks = (np.cumsum(sizes) - sizes)[place], sizes[place], patterns[place]
+    factors, effect = factors.copy(), effect.copy()
     for s, drawn in enumerate(draw_coefficients(d, posterior.chains, posterior.fit, o, side)):
         R = len(drawn.Q) - posterior.fit.effects
-        f = rng.standard_normal((lines.size, len(root))) @ root * hidden[np.ix_(lines, at)]
-        more = f @ drawn.W[at]
+        more = (f[pooled[first + rng.integers(sizes)]] * lacks) @ drawn.W[at]
         factors[s, lines, :R] += more[:, :R]
         effect[s, lines] += more[:, R] if posterior.fit.effects else 0.0
     return factors, effect
 
 
-def _known_features(basis: Basis, at: NDArray[np.int64], measured: Flags) -> Array:
-    """Columns F of features such that F'F is the covariance C of what a line may add that lacks them.
+def _find_donors(lines: NDArray[np.int64], known: Flags) -> NDArray[np.int64]:
+    """Return those of the lines that know the most of some features; known: (lines, features)."""
+    n = known.sum(axis=1)
+    return np.asarray(lines[n == n.max()])
 
-    F is 0 where they are not known, and else of such length that F'F is their covariance times 1 - q. q is the share of
-    the measured lines that lack a feature: what these may add is in what features do not explain, for all lines.
+
+def _known_features(basis: Basis, at: NDArray[np.int64], measured: Flags) -> tuple[Array, Array]:
+    """Features of all lines in some columns, 0 where they are not known, and how many lines know each.
+
+    Their variance is smaller by q, the share of the measured lines that lack a feature: what these may add is in
+    what features do not explain, for all lines.
     """
     assert basis.features is not None
     known = basis.features.known[:, at].astype(float)
     F = (basis.F[:, at] - basis.centre[at]) / basis.length
     share = known[measured].sum(axis=0) / max(int(measured.sum()), 1)  # 1 - q
-    return np.asarray(F * known * np.sqrt(share / np.maximum(known.sum(axis=0), 1.0)))
+    return np.asarray(F * known * np.sqrt(share)), np.maximum(known.sum(axis=0), 1.0)
 
 
 # New rows
@@ -235,7 +248,8 @@ class Columns(NamedTuple):
         """
         assert self.W is not None
         at = np.flatnonzero(hidden)
-        F = _known_features(basis, at, measured)
+        F, n = _known_features(basis, at, measured)
+        F = F / np.sqrt(n)  # F'F is the covariance
         return self._widen(W[at].T @ (F.T @ F) @ W[at] for W in self.W)
 
     def _widen(self, covariances: Iterable[Array]) -> Columns:

@@ -195,8 +195,10 @@ class Posterior:
         """The pooled draws of all chains, on the scale of the transform: the input of `acquisition`."""
         d = self.draws
         left, right, row, col = (array.reshape(d.mu.size, *array.shape[2:]) for array in d[:4])
-        left, row = coefficients.vary_missing(self, 0, left, row)
-        right, col = coefficients.vary_missing(self, 1, right, col)
+        if self.fit.features[0] is not None:
+            left, row = coefficients.vary_missing(self, 0, left, row)
+        if self.fit.features[1] is not None:
+            right, col = coefficients.vary_missing(self, 1, right, col)
         law = self.likelihood
         plain = not (law.discrete or law.limits is not None or law.by_line)
         return Belief(left, right, row, col, d.mu.ravel(), d.eta2.ravel(), None if plain else self._inform)
