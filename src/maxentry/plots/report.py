@@ -24,7 +24,8 @@ from maxentry.plots.records import Chart, FigureRecord
 from maxentry.plots.style import check_installed, inline_svg, library_versions, render_page
 from maxentry.posterior.decisions import name_stake
 from maxentry.posterior.diagnostics import advice_at
-from maxentry.posterior.posterior import MOSTLY_MEANS, summary_lines
+from maxentry.posterior.posterior import summary_lines
+from maxentry.posterior.rank import MOSTLY_MEANS
 from maxentry.summary.error_curve import POINTS
 from maxentry.summary.reasons import STANDS_OUT, Reason, reasons
 from maxentry.transform import NONE, Transform

@@ -38,7 +38,7 @@ from maxentry.posterior.diagnostics import Diagnostics, describe_errors, diagnos
 from maxentry.posterior.draws import Draws, FolderStore, name_monitored
 from maxentry.posterior.gibbs import gather
 from maxentry.posterior.intervals import Answers, Deviation, Maps, Prediction
-from maxentry.posterior.rank import RankChoice
+from maxentry.posterior.rank import RankChoice, describe_means
 from maxentry.posterior.schedule import Sampling
 from maxentry.posterior.streaming import Watched, entry_positions
 from maxentry.progress import track
@@ -49,11 +49,6 @@ if TYPE_CHECKING:
     from maxentry.posterior.new_rows import NewRows
 
 Map = Literal["mean", "sd", "low", "high"]
-MOSTLY_MEANS = 0.3  # share of rank 0 from which users are told what intervals of entries leave out
-LEFT_OUT = (
-    "counts as noise: .predictive_interval includes it, .interval does not; a fixed rank (rank=2, say) gives intervals "
-    "that allow for unseen structure"
-)
 
 
 class Posterior:
@@ -560,8 +555,7 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
     ]
     found += [("far values", far)] if (far := describe_far(p.fit, data)) else []
     found += [("scale", beyond)] if (beyond := p.arrays.hint_scale(data)) else []
-    if p.rank_weights.get(0, 0.0) >= MOSTLY_MEANS:
-        found.append(("note", _means_note(p.rank_weights[0])))
+    found += [("note", note)] if (note := describe_means(p.rank_weights)) else []
     verdict = "converged" if p.diagnostics.converged else "NOT converged"
     found.append((verdict, describe_errors(p.diagnostics)))
     if not p.diagnostics.converged:
@@ -586,14 +580,6 @@ def count_limited(posterior: Posterior) -> int:
         return 0
     said = posterior.likelihood.statements(posterior.observations)
     return 0 if said.low is None or said.high is None else int((said.low < said.high).sum())
-
-
-def _means_note(share: float) -> str:
-    if share == 1.0:
-        return f"the data show little beyond row and column means, so what else there is {LEFT_OUT}"
-    return (
-        f"{share:.0%} of the chains have row and column means alone, for which what else there is {LEFT_OUT}"
-    )
 
 
 def _missing_chains(posterior: Posterior) -> str:

@@ -8,7 +8,7 @@ alone: parts and random streams are fixed, so that two people with the same tabl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle, repeat
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,11 @@ LEAST_TRIED = 2  # up to this rank all are tried
 LEAST_SHARE = 0.02  # a rank with less of the weight is left out
 MANY_FOLDS = 200  # up to so many observations a tenth is held out at a time, beyond it a fifth
 WORTH = 0.002  # nats a measurement that the mixture must gain by a rank, to try one of four times the work
+MOSTLY_MEANS = 0.3  # share of rank 0 from which users are told what intervals of entries leave out
+LEFT_OUT = (
+    "counts as noise: .predictive_interval includes it, .interval does not; a fixed rank (rank=2, say) gives intervals "
+    "that allow for unseen structure"
+)
 SAME_NOISE = 1.1  # of a chain's noise variance over the least of its rank, beyond which it lacks a component
 CAUTION = 20.0  # prior precision of the weights around equal ones of all ranks but 0
 EM_STEPS = 500  # of the weights of a mixture; they settle in a few dozen
@@ -223,6 +228,18 @@ def stacking_weights(predictions: Array, truth: Array, ranks: Sequence[int]) -> 
     weights, _ = nnls(A, np.concatenate([y, pull * centre, [sum_to_one]]))
     normalised: Array = weights / weights.sum()
     return normalised
+
+
+def describe_means(weights: Mapping[int, float]) -> str:
+    """What intervals of entries leave out where many chains have row and column means alone; empty otherwise."""
+    share = weights.get(0, 0.0)
+    if share < MOSTLY_MEANS:
+        return ""
+    if share == 1.0:
+        return f"the data show little beyond row and column means, so what else there is {LEFT_OUT}"
+    return (
+        f"{share:.0%} of the chains have row and column means alone, for which what else there is {LEFT_OUT}"
+    )
 
 
 def mixture_weights(log_scores: Array, ranks: Sequence[int]) -> Array:

@@ -21,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 from maxentry import tables
 from maxentry.cells import with_points
 from maxentry.errors import DataError
-from maxentry.posterior.posterior import MOSTLY_MEANS
+from maxentry.posterior.rank import MOSTLY_MEANS
 from maxentry.server import schemas
 from maxentry.server.security import parse_bearer
 from maxentry.summary.reasons import STANDS_OUT
