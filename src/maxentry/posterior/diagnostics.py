@@ -325,7 +325,7 @@ def _unusable(s: Statistics) -> str:
             s.n_draws < MIN_DRAWS,
             f"Too few draws to judge: {s.n_draws} a chain, at least {MIN_DRAWS} are needed; run longer.",
         ),
-        (s.n_chains < 2, "One chain cannot show that it is stuck: run at least 4."),
+        (s.n_chains < 2, f"One chain of rank {s.rank} cannot show that it is stuck: run more chains."),
     )
     return next((sentence for holds, sentence in rules if holds), "")
 
