@@ -15,7 +15,7 @@ from scipy import sparse
 
 from maxentry import Sampling, complete, tables
 from maxentry.errors import DataError, LabelError, MaxentryError
-from maxentry.features import Features, FeatureTable, read_features, read_labels
+from maxentry.features import Features, FeatureTable, describe_far, read_features, read_labels
 from maxentry.labels import Axis
 
 ROWS = Axis("row", 4, ("a", "b", "c", "d"))
@@ -308,3 +308,47 @@ def test_features_of_other_new_rows_are_refused() -> None:
     with pytest.warns(UserWarning, match="1 row without features") as said:
         p.rows({"n1": {}, "n2": {}}, features={"n1": {"a": 1.0, "b": 2.0}})
     assert not any("missing values" in str(note.message) for note in said)
+
+
+def test_lines_without_labels_are_not_given_the_features_of_their_neighbours() -> None:
+    """A frame that counts from 1, beside a table that counts from 0."""
+    counted = pd.DataFrame({"logp": LOGP}, index=range(1, 5))
+    with pytest.raises(DataError, match="rows 0 to 3, which have no labels, got those of 4"):
+        Features.of(counted, NUMBERED)
+    np.testing.assert_array_equal(
+        Features.of(counted.reset_index(drop=True), NUMBERED).table.cells[:, 0], LOGP
+    )
+
+
+def test_labels_of_new_rows_in_a_first_column_are_labels_whatever_it_is_called() -> None:
+    F = Features.of(frame(), ROWS)
+    new = pl.DataFrame(
+        {"molecule": ["y", "x"], "logp": [1.0, 5.0], "acid": [1, 0], "solvent": ["THF", "DMF"]}
+    )
+    found = F.encode(new, ("x", "y"))
+    np.testing.assert_array_equal(found.table.cells[:, 0], [5.0, 1.0])
+    assert found.notes == ()
+    left_out = F.encode(
+        new.rename({"molecule": "remark"}).with_columns(remark=pl.Series(["p", "q"])), ("x", "y")
+    )
+    assert "1 feature that the fit does not have, left out: 'remark'" in left_out.notes
+    np.testing.assert_array_equal(left_out.table.cells[:, 0], [1.0, 5.0])
+
+
+def test_numbers_that_must_be_slips_are_named() -> None:
+    many, axis = np.random.default_rng(0).normal(size=(40, 2)), Axis("row", 40, None)
+    assert Features.of(pd.DataFrame(many), axis).notes == ()
+    slip = many.copy()
+    slip[5, 1] = -999
+    (note,) = Features.of(pd.DataFrame(slip), axis).notes
+    assert note.startswith("row features: '1' has -999, where nine tenths lie between -")
+    known = Features.of(pd.DataFrame(many), axis).table
+    assert describe_far(FeatureTable(known.names, known.levels, np.array([[9e3, 0.1]])), known)[0].startswith(
+        "'0' has 9000, where nine tenths lie"
+    )
+    assert describe_far(FeatureTable(known.names, known.levels, np.array([[2.0, 0.1]])), known) == []
+
+
+def test_features_of_which_nothing_is_known_are_called_so() -> None:
+    with pytest.raises(DataError, match="expected row features that vary, got no value at all"):
+        Features.of(np.full((4, 2), np.nan), NUMBERED)

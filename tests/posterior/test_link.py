@@ -1,6 +1,7 @@
 """`complete` with features of rows and columns: cold rows, what matters, saving, going on, and what is refused."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from maxentry.model.likelihood import GAUSSIAN
 from maxentry.model.link import PRIOR, Basis, LinkPrior, find_basis
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
+from maxentry.posterior.coefficients import _fill_features
 from maxentry.posterior.gibbs import gather
 from maxentry.posterior.new_rows import LEAST_EFFECTIVE, _draw_rows, read_new_rows
 from maxentry.posterior.schedule import Sampling
@@ -185,7 +187,7 @@ def test_fitted_rows_without_a_measurement_are_as_uncertain_as_missing_features_
     assert mean[1] < short
 
 
-def test_what_missing_features_may_add_has_their_covariance_and_leaves_the_chains_alone():
+def test_what_missing_features_add_is_what_other_lines_have_and_leaves_the_chains_alone():
     F, _, Y = holed_table(0, 0.2)
     F[WARM:, 1] = np.where(np.arange(M1 - WARM) < 7, np.nan, F[WARM:, 1])
     p = complete(Y, rank=2, row_features=F, sampling=SHORT, seed=1)
@@ -193,6 +195,7 @@ def test_what_missing_features_may_add_has_their_covariance_and_leaves_the_chain
     d, S = p.draws, len(W)
     added = np.dstack([p.belief.left - d.left.reshape(S, M1, 2), p.belief.row - d.row.reshape(S, M1)])
     assert not added[:, :WARM].any()
+    np.testing.assert_array_equal(p.pooled.left, d.left.reshape(S, M1, 2))
     missing = [basis.features.names.index(name) for name in basis.features.names if "missing" not in name][:2]
     f = np.array(
         [
@@ -203,18 +206,85 @@ def test_what_missing_features_may_add_has_their_covariance_and_leaves_the_chain
     np.testing.assert_allclose(f @ W[:, missing], added[:, WARM:], atol=1e-9)  # nothing else was added
     np.testing.assert_allclose(f[:, 7:, 1], 0, atol=1e-9)  # where only the first is missing
     known = basis.features.known[:, missing]
-    coded, share = basis.encode(basis.features.matrix)[:, missing], known[:WARM].mean(axis=0)
-    donors = (coded * np.sqrt(share))[known.all(axis=1)]
-    drawn = f[:, :7].reshape(-1, 2)  # where both are missing, both are of one donor
-    np.testing.assert_allclose(np.abs(drawn[:, None] - donors).sum(axis=2).min(axis=1), 0, atol=1e-9)
-    C = np.cov(donors.T)
-    assert np.abs(np.cov(drawn.T) / C.max() - C / C.max()).max() < 4.5 * np.sqrt(2 / len(drawn))
+    coded = basis.encode(basis.features.matrix)[:, missing] * np.sqrt(known[:WARM].mean(axis=0))
+    drawn = f[:, :7].reshape(-1, 2)  # where both are missing
+    for k in range(2):
+        values = coded[known[:, k], k]
+        gap = np.abs(drawn[:, [k]] - values)
+        np.testing.assert_allclose(gap.min(axis=1), 0, atol=1e-9)
+        assert {*gap.argmin(axis=1)} == {*range(values.size)}  # any line that knows it
+    whole = coded[known.all(axis=1)]  # both of one line, if it knows both
+    of_one = np.abs(drawn[:, None] - whole).sum(axis=2).min(axis=1) < 1e-9
+    share = known.all(axis=1).sum() / known.any(axis=1).sum()
+    assert abs(of_one.mean() - share) < 4.5 * np.sqrt(share * (1 - share) / len(drawn)) + 1 / len(whole)
+
+
+def test_lines_that_lack_features_take_them_from_many_though_one_line_alone_knows_all():
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((M1, 8))
+    F[rng.random(F.shape) < 0.3] = np.nan
+    F[0], F[WARM:] = 1.0, np.nan
+    p = complete(table()[2], rank=1, row_features=F, sampling=SHORT, seed=1)
+    basis = p.fit.features[0]
+    at = np.flatnonzero([("missing" not in name) for name in basis.features.names])
+    filled = _fill_features(basis, at, np.arange(M1) < WARM, rng)
+    assert len(np.unique(filled, axis=0)) == len(filled) > 30
+    known = basis.features.known[:, at]
+    coded = basis.encode(basis.features.matrix)[:, at] * np.sqrt(known[:WARM].mean(axis=0))
+    for k in range(at.size):
+        assert np.isin(filled[:, k].round(9), coded[known[:, k], k].round(9)).all()
+
+
+def test_a_fit_kept_in_files_varies_the_lines_that_lack_features_without_changing_the_files(tmp_path):
+    F, _, Y = holed_table(0, 0.2)
+    fits = [
+        complete(Y, rank=2, row_features=F, sampling=SHORT, seed=1, store=store)
+        for store in (None, tmp_path / "s")
+    ]
+    before = {file: file.read_bytes() for file in (tmp_path / "s").iterdir()}
+    for belief in (fits[1].belief, Posterior.load(tmp_path / "s").belief):
+        for name in ("left", "row", "right", "col"):
+            np.testing.assert_array_equal(getattr(belief, name), getattr(fits[0].belief, name))
+    assert (fits[0].belief.left != fits[0].pooled.left).any()
+    assert before == {file: file.read_bytes() for file in (tmp_path / "s").iterdir()}
+
+
+def test_a_level_that_is_new_is_as_uncertain_as_few_levels_make_it():
+    """Rows of five levels are fitted, new ones have a sixth; as one of the five, the control, intervals are short."""
+    covered = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        effect, B, level = rng.standard_normal((6, 2)), rng.standard_normal((20, 2)), np.arange(110) % 5
+        level[100:] = 5
+        X = (effect[level] + 0.2 * rng.standard_normal((110, 2))) @ B.T
+        Y = np.where(rng.random(X.shape) < 0.4, X + 0.2 * rng.standard_normal(X.shape), np.nan)[:100]
+        features = pd.DataFrame({"solvent": pd.Categorical([f"s{k}" for k in level])})
+        p = complete(Y, rank=2, row_features=features[:100], sampling=SHORT, seed=1)
+        nothing, missing = np.full((10, 20), np.nan), pd.DataFrame({"solvent": [None] * 10})
+        both = [quietly(partial(p.rows, nothing, features=x)) for x in (features[100:], missing)]
+        intervals = [rows.arrays.interval(0.9) for rows in both]
+        covered.append([np.mean((low <= X[100:]) & (X[100:] <= high)) for low, high in intervals])
+    new, one_of_five = np.mean(covered, axis=0)
+    assert new > 0.82
+    assert new > one_of_five + 0.02
+
+
+def test_a_feature_that_acts_by_its_pattern_alone_matters():
+    rng = np.random.default_rng(0)
+    F, B = rng.standard_normal((80, 4)), rng.standard_normal(20)
+    X = 2 * F[:, [0]] * (B - B.mean())
+    Y = np.where(rng.random(X.shape) < 0.5, X + 0.5 * rng.standard_normal(X.shape), np.nan)
+    found = complete(Y, rank=1, row_features=F, sampling=SHORT, seed=1).features().set_index("feature")
+    assert found["low"].iloc[0] < 0 < found["high"].iloc[0]  # not by the average
+    assert found["matters"].iloc[0]
+    assert found["pattern"].iloc[0] > 5 * found["pattern"].iloc[1]
+    assert not found["matters"].iloc[1:].all()
 
 
 def test_without_some_features_that_are_all_a_new_row_has_the_prior_without_any(fitted):
     posterior = fitted[-1]
     basis = posterior.fit.features[0]
-    some = posterior.columns.without_some(basis, np.full(basis.p, True), np.full(basis.m, True))
+    some = posterior.columns.without_some(basis, np.ones(basis.p), np.full(basis.m, True))
     np.testing.assert_allclose(some.Q, posterior.columns.without_features(basis).Q, rtol=1e-9)
 
 

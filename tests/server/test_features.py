@@ -40,11 +40,14 @@ def test_requests_carry_features() -> None:
         more = {"labels": ["L4"], "features": {"columns": {"logp": [2.5]}}}
         added = http.post(f"{path}/rows", json=more).raise_for_status().json()
         assert "marked: solvent (1)" in " ".join(added["notes"])
+        other = {"labels": ["L5"], "features": {"columns": {"logp": [1.0], "solvent": ["toluene"]}}}
+        added = http.post(f"{path}/rows", json=other).raise_for_status().json()
+        assert added["notes"] == ["row features: 'solvent' has new levels: 'toluene'"]
         assert http.post(f"{path}/cols", json={"labels": ["z"]}).raise_for_status().json()["notes"] == []
         with maxentry.connect(url, "lab") as campaign:
             known = campaign.settings.row_features
         assert known is not None
-        np.testing.assert_array_equal(known.cells[:, 0], [1.2, 0.4, np.nan, 2.5])
+        np.testing.assert_array_equal(known.cells[:, 0], [1.2, 0.4, np.nan, 2.5, 1.0])
         http.patch(f"{path}/settings", json={"row_features": None}).raise_for_status()
         assert http.get(f"{path}/settings").json()["row_features"] is None
 

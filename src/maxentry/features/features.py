@@ -18,6 +18,7 @@ from maxentry._types import Array, Flags, Indices
 from maxentry.errors import DataError
 from maxentry.features.table import FeatureTable, check_lines, read_features, read_new, read_sparse
 from maxentry.labels import Axis, is_sparse, show
+from maxentry.transform import find_far
 from maxentry.wording import count, shorten
 
 CONSTANT = 1e-12  # a column that varies by less than this share of its largest value is constant
@@ -66,7 +67,9 @@ class Features:
         encoding = _sparse_encoding(table.cells) if table.is_sparse else _dense_encoding(table)
         told = [*notes, *_describe(table, encoding)]
         if not encoding.source.size:
-            raise DataError(f"expected {name} features that vary, got only constant ones.")
+            empty = not table.is_sparse and bool(np.isnan(table.cells).all())
+            got = "no value at all" if empty else "only constant ones"
+            raise DataError(f"expected {name} features that vary, got {got}.")
         return cls(table, encoding, tuple(f"{name} features: {note}" for note in told))
 
     @cached_property
@@ -86,6 +89,18 @@ class Features:
         """Which numbers of the matrix are known, m x p: not those of missing cells or of levels that are new."""
         known = np.isfinite(self.table.cells[:, self.encoding.source])
         return np.asarray(known | (self.encoding.part == MISSING))
+
+    @property
+    def unsure(self) -> Array:
+        """By how much the spread of a number grows that is not known, m x p: 0 where it is, 1 where it is missing.
+
+        A level that is new has a coefficient of its own, of which those of L levels tell: their mean and its distance
+        from it have the variance (L + 1)/(L - 1) times that among the L.
+        """
+        levels = np.array([2 if own is None else max(len(own), 2) for own in self.table.levels])
+        L = levels[self.encoding.source]
+        new = np.isinf(self.table.cells[:, self.encoding.source])
+        return np.where(self.known, 0.0, np.where(new, np.sqrt((L + 1) / (L - 1)), 1.0))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -241,9 +256,31 @@ def describe_missing(table: FeatureTable, most: float = np.inf) -> list[str]:
     return [f"missing values are taken as the mean of their column, and marked: {some}"] if some else []
 
 
+def describe_far(table: FeatureTable, known: FeatureTable | None = None) -> list[str]:
+    """Name numbers far from all others, and from those of a known table: by them features are standardised."""
+    if table.is_sparse or (known is not None and known.is_sparse):
+        return []
+    notes = []
+    for name, levels, column in zip(table.names, table.levels, table.cells.T, strict=True):
+        if levels is not None:
+            continue
+        old = known.cells[:, known.names.index(name)] if known is not None and name in known.names else []
+        x = np.concatenate([old, column])
+        far = np.flatnonzero(np.isfinite(x))[find_far(x[np.isfinite(x)])]
+        some = far[far >= len(old)]
+        if some.size:
+            low, high = np.quantile(np.delete(x, far)[np.isfinite(np.delete(x, far))], (0.05, 0.95))
+            more = f" and {some.size - 1} more" if some.size > 1 else ""
+            notes.append(
+                f"{show(name)} has {x[some[0]]:.4g}{more}, where nine tenths lie between {low:.4g} and {high:.4g}: "
+                "a mistake there spoils the feature for all"
+            )
+    return notes
+
+
 def _describe(table: FeatureTable, encoding: Encoding) -> list[str]:
-    """What was done to features that are missing or constant."""
-    notes = describe_missing(table, len(table))
+    """What was done to features that are missing or constant, and what may be a mistake."""
+    notes = describe_missing(table, len(table)) + describe_far(table)
     lost = sorted({*range(len(table.names))} - {*encoding.source.tolist()})
     if lost:
         notes.append(

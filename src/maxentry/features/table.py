@@ -230,6 +230,12 @@ def read_new(
             raise DataError(f"expected {len(known.names)} features, got {len(source.columns)}.")
         named = zip(known.names, source.columns, strict=True)
         source = source._replace(columns=[column._replace(name=name) for name, column in named])
+    first, wanted = source.columns[0], {*map(label_text, labels)}
+    may_be_labels = source.labels is None and not counted and first.name not in known.names
+    if may_be_labels and not wanted.isdisjoint(
+        label_text(x) for x in first.cells if not frames.is_missing(x)
+    ):
+        source = _split_labels(source, Axis("row", 0, None), own=True)
     common = [column for column in source.columns if column.name in known.names]
     if not common:
         listed = shorten(", ".join(map(show, known.names)), 150)
@@ -240,7 +246,7 @@ def read_new(
         (f"{count(len(other), 'feature')} that the fit does not have, left out: {some}",) if other else ()
     )
     table = _read_columns(source._replace(columns=common), known.categories)
-    wanted, own = {*map(label_text, labels)}, source.labels or ()
+    own = source.labels or ()
     at = [k for k, label in enumerate(own) if label_text(label) in wanted]
     if not at or (counted and len(at) < len(labels)):
         positions = [label_text(label) for label in own] == [str(k) for k in range(len(own))]
@@ -316,6 +322,12 @@ def _align(
         raise DataError(
             f"expected features by {axis.name} label ({example}, ...), got {got}, ... and none of these.",
             hint="The labels are a frame's index, a column named row or col, or else the first column.",
+        )
+    if strange and axis.labels is None:  # of lines that are counted from 1, all but one would be another's
+        raise DataError(
+            f"expected features of {axis.name}s 0 to {axis.size - 1}, which have no labels, got those of "
+            f"{show(labels[strange[0]])}.",
+            hint="Give the features in order, as an array or with an index from 0, or a table with labels.",
         )
     notes, without = [], np.flatnonzero(places < 0)
     if strange:

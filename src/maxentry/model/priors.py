@@ -49,8 +49,8 @@ class InverseGamma:
 class HalfCauchy:
     """The law of a variance whose root is half-Cauchy: density of the root ∝ 1 / (1 + (root/width)^2).
 
-    It rules out neither a variance near zero nor one far above width^2. It is sampled as a mixture:
-    IG(1/2, b) with b ~ Gamma(1/2, rate 1/width^2).
+    It rules out neither a variance near zero nor one far above width^2. It is the mixture of IG(1/2, b) with
+    b ~ Gamma(1/2, rate 1/width^2).
     """
 
     width: float

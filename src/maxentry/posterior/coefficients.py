@@ -20,9 +20,11 @@ from maxentry.model.link import PRIOR, Basis, find_basis
 from maxentry.model.priors import EffectLaw
 from maxentry.observations import Observations
 from maxentry.posterior.chains import Chain, ModelSpec
-from maxentry.posterior.draws import Draws
+from maxentry.posterior.draws import Draws, copy_to_change
 
-DONORS = 2_000  # lines, at most, from which others take the features they lack
+MOST_LOOKED_AT = 200  # lines, of those in whose entries a pattern is judged
+CLEAR = 3.0  # sds by which the pattern of a feature must differ from none
+DONORS = 2_000  # lines, at most, whose features others may have that lack them
 
 
 class Coefficients(NamedTuple):
@@ -85,6 +87,10 @@ def describe_features(
         if not basis.p:
             continue
         average, pattern = np.empty((draws.mu.size, basis.p)), np.zeros(basis.p)
+        some = np.random.default_rng(side).permutation(others.shape[2])[:MOST_LOOKED_AT]
+        sums = np.zeros(
+            (2, basis.p, some.size)
+        )  # of what it adds to entries of these lines, and of its squares
         unit = basis.spread / basis.length
         drawn = draw_coefficients(draws, chains, fit, observations, side)
         for s, coefficients in enumerate(drawn):
@@ -93,12 +99,16 @@ def describe_features(
             W = coefficients.W * unit[:, None]
             average[s] = W[:, :rank] @ B.mean(axis=0) + (W[:, rank] if fit.effects else 0.0)
             pattern += ((W[:, :rank] @ (B - B.mean(axis=0)).T) ** 2).mean(axis=1) / draws.mu.size
+            added = W[:, :rank] @ (B[some] - B.mean(axis=0)).T
+            sums += added, added**2
         low, high = np.percentile(average, [50 * (1 - level), 100 - 50 * (1 - level)], axis=0)
+        mean, square = sums / draws.mu.size
+        by_pattern = (mean**2).mean(axis=1) > CLEAR**2 * (square - mean**2).mean(axis=1)
         observed = [f"observed {label}" for label in axis.labels or range(axis.size)]
         names = observed if basis.features is None else basis.features.names
         parts.append(
             {"side": [name] * basis.p, "feature": list(names), "coefficient": average.mean(axis=0), "low": low,
-             "high": high, "pattern": np.sqrt(pattern), "matters": (low > 0) | (high < 0)}
+             "high": high, "pattern": np.sqrt(pattern), "matters": (low > 0) | (high < 0) | by_pattern}
         )  # fmt: skip
     whole = {key: np.concatenate([np.asarray(part[key]) for part in parts]) for key in parts[0]}
     order = np.argsort(-(whole["coefficient"] ** 2 + whole["pattern"] ** 2), kind="stable")
@@ -112,8 +122,8 @@ def vary_missing(posterior: Fitted, side: int, factors: Floats, effect: Floats) 
     """Vary the pooled draws (S, m, R) and (S, m) of lines without a measurement by what features they lack may be.
 
     A fit takes a missing feature for the mean of its column, as if that were certain. Of a line without a measurement
-    nothing else is known, so in each draw it takes what it lacks from a line that has it: f W is added, f of
-    `_known_features`. The chains, and the draws that are kept, stay as they are.
+    nothing else is known, so in each draw it takes what it lacks from another line: f W is added, f of
+    `_fill_features`. The chains, and the draws that are kept, stay as they are.
     """
     given, o, d = posterior.fit.features[side], posterior.observations, posterior.draws
     if not isinstance(given, Basis) or given.features is None or given.features.table.is_sparse:
@@ -122,28 +132,32 @@ def vary_missing(posterior: Fitted, side: int, factors: Floats, effect: Floats) 
     lines = np.flatnonzero(hidden.any(axis=1) & ~measured)
     if not lines.size:
         return factors, effect
-    check_memory(factors.nbytes, f"{len(factors)} draws with missing features")
     at, rng = np.flatnonzero(hidden[lines].any(axis=0)), np.random.default_rng((side, lines.size))
-    f, _ = _known_features(given, at, measured)
-    patterns, place = np.unique(hidden[np.ix_(lines, at)], axis=0, return_inverse=True)
-    some = rng.permutation(len(f))[:DONORS]
-    donors = [_find_donors(some, ~hidden[np.ix_(some, at[pattern])]) for pattern in patterns]
-    sizes, pooled = np.array([len(rows) for rows in donors]), np.concatenate(donors)
-    place = place.ravel()
-    first, sizes, lacks = (np.cumsum(sizes) - sizes)[place], sizes[place], patterns[place]
-    factors, effect = factors.copy(), effect.copy()
+    lacks, f = hidden[np.ix_(lines, at)], _fill_features(given, at, measured, rng)
+    factors, effect = (copy_to_change(x, lines.size) for x in (factors, effect))
     for s, drawn in enumerate(draw_coefficients(d, posterior.chains, posterior.fit, o, side)):
         R = len(drawn.Q) - posterior.fit.effects
-        more = (f[pooled[first + rng.integers(sizes)]] * lacks) @ drawn.W[at]
+        more = (f[rng.integers(len(f), size=lines.size)] * lacks) @ drawn.W[at]
         factors[s, lines, :R] += more[:, :R]
         effect[s, lines] += more[:, R] if posterior.fit.effects else 0.0
     return factors, effect
 
 
-def _find_donors(lines: NDArray[np.int64], known: Flags) -> NDArray[np.int64]:
-    """Return those of the lines that know the most of some features; known: (lines, features)."""
-    n = known.sum(axis=1)
-    return np.asarray(lines[n == n.max()])
+def _fill_features(basis: Basis, at: NDArray[np.int64], measured: Flags, rng: np.random.Generator) -> Array:
+    """What lines may have in the columns `at`: as lines have it that know some of them, at most `DONORS`.
+
+    What one of these does not know it takes from any line that knows it, all columns of a feature from the same.
+    """
+    assert basis.features is not None
+    known, source = basis.features.known[:, at], basis.features.encoding.source[at]
+    F, _ = _known_features(basis, at, measured)
+    donors = rng.permutation(np.flatnonzero(known.any(axis=1)))[:DONORS]
+    filled = F[donors]
+    for k in np.unique(source):
+        own = np.flatnonzero(source == k)
+        having, lacking = np.flatnonzero(known[:, own[0]]), np.flatnonzero(~known[donors, own[0]])
+        filled[np.ix_(lacking, own)] = F[np.ix_(rng.choice(having, lacking.size), own)]
+    return np.asarray(filled)
 
 
 def _known_features(basis: Basis, at: NDArray[np.int64], measured: Flags) -> tuple[Array, Array]:
@@ -241,16 +255,16 @@ class Columns(NamedTuple):
             for W in self.W
         )
 
-    def without_some(self, basis: Basis, hidden: Flags, measured: Flags) -> Columns:
-        """The same of rows whose features in the columns `hidden` (p,) are not known.
+    def without_some(self, basis: Basis, unsure: Array, measured: Flags) -> Columns:
+        """The same of rows of which some features are not known: (p,), as `Features.unsure` has it.
 
         measured: which of the fitted rows have a measurement.
         """
         assert self.W is not None
-        at = np.flatnonzero(hidden)
+        at = np.flatnonzero(unsure)
         F, n = _known_features(basis, at, measured)
-        F = F / np.sqrt(n)  # F'F is the covariance
-        return self._widen(W[at].T @ (F.T @ F) @ W[at] for W in self.W)
+        covariance = (F.T @ F) * np.outer(*[unsure[at] / np.sqrt(n)] * 2)
+        return self._widen(W[at].T @ covariance @ W[at] for W in self.W)
 
     def _widen(self, covariances: Iterable[Array]) -> Columns:
         """The prior with these covariances added to its own, one for each draw."""

@@ -375,8 +375,8 @@ def _choose_rank(
             climb.chains[rank] = run.chains
         posterior = Posterior(train, fit, plan, run.chains, draws_in_user_units(run, fit))
         if not by_log_score:
-            return posterior.belief.mean_at(held.rows, held.cols)
-        x = posterior.belief.at(held.rows, held.cols)
+            return posterior.pooled.mean_at(held.rows, held.cols)
+        x = posterior.pooled.at(held.rows, held.cols)
         return fit.likelihood.log_score(x, fit.statements(held), posterior.answers.law)
 
     fold_map = map if workers is None else partial(workers.map_together, "comparing ranks", progress)

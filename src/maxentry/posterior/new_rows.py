@@ -38,7 +38,7 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from maxentry import frames
 from maxentry._io import check_memory
-from maxentry._types import Array, Flags, Indices
+from maxentry._types import Array, Indices
 from maxentry.acquisition import choose
 from maxentry.acquisition.problem import Problem
 from maxentry.acquisition.targets import GoalCriterion, average_lines
@@ -88,12 +88,12 @@ class NewRows:
         """What is observed of them, by position; None if nothing is."""
         self.n = len(form.row_labels or ())
         given, columns = posterior.fit.features[0], posterior.columns
-        encoded, hidden = self._encode(features)
+        encoded, unsure = self._encode(features)
         groups: list[Group] = []
         if features is None and isinstance(given, Basis):
             columns = columns.without_features(given)
-        elif hidden is not None and hidden.any() and columns.W is not None and isinstance(given, Basis):
-            patterns, place = np.unique(hidden, axis=0, return_inverse=True)
+        elif unsure is not None and unsure.any() and columns.W is not None and isinstance(given, Basis):
+            patterns, place = np.unique(unsure, axis=0, return_inverse=True)
             measured = posterior.observations.row_counts > 0
             groups = [
                 (
@@ -106,8 +106,8 @@ class NewRows:
             posterior, self.n, self._repeats, apart, columns.means(encoded, self.n), columns, groups
         )
 
-    def _encode(self, features: Any) -> tuple[Array | None, Flags | None]:
-        """Features of the new rows as the basis of the fitted ones has them, and which are not known.
+    def _encode(self, features: Any) -> tuple[Array | None, Array | None]:
+        """Features of the new rows as the basis of the fitted ones has them, and how unsure each is.
 
         None: nothing is known; nothing is missing.
         """
@@ -126,7 +126,7 @@ class NewRows:
                 raise DataError(f"expected features of {self.n} new rows, got {new.shape[0]}.")
             for note in new.notes:
                 warn(f"features of new rows: {note}", stacklevel=4)
-            return given.encode(new.matrix), None if new.table.is_sparse else ~new.known
+            return given.encode(new.matrix), None if new.table.is_sparse else new.unsure
         if features is not None:
             raise ParameterError("the fit has no row_features: leave out those of new rows")
         if given is None or self.observations is None:

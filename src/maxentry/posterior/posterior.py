@@ -180,20 +180,31 @@ class Posterior:
         line, m = (data.rows, self.shape[0]) if self.fit.noise == "rows" else (data.cols, self.shape[1])
         n, spread = np.bincount(line, minlength=m), np.empty((nu.size, m))
         for s in range(nu.size):
-            squares = (data.values - self.belief.draw_at(s, data.rows, data.cols)) ** 2 / var[s]
+            squares = (data.values - self.pooled.draw_at(s, data.rows, data.cols)) ** 2 / var[s]
             rate = nu[s] + np.bincount(line, squares, m)
             spread[s] = np.sqrt(rate / (2 * rng.standard_gamma(0.5 * (nu[s] + n))))
         return spread
 
     @cached_property
     def belief(self) -> Belief:
-        """The pooled draws of all chains, on the scale of the transform: the input of `acquisition`."""
+        """The pooled draws of all chains, on the scale of the transform: the input of `acquisition`.
+
+        Rows and columns without a measurement vary by what features they lack may be.
+        """
+        belief = self.pooled
+        if self.fit.features[0] is not None:
+            left, row = coefficients.vary_missing(self, 0, belief.left, belief.row)
+            belief = replace(belief, left=left, row=row)
+        if self.fit.features[1] is not None:
+            right, col = coefficients.vary_missing(self, 1, belief.right, belief.col)
+            belief = replace(belief, right=right, col=col)
+        return belief
+
+    @property
+    def pooled(self) -> Belief:
+        """The same of the draws as chains have them, where missing features are at their mean."""
         d = self.draws
         left, right, row, col = (array.reshape(d.mu.size, *array.shape[2:]) for array in d[:4])
-        if self.fit.features[0] is not None:
-            left, row = coefficients.vary_missing(self, 0, left, row)
-        if self.fit.features[1] is not None:
-            right, col = coefficients.vary_missing(self, 1, right, col)
         law = self.likelihood
         plain = not (law.discrete or law.limits is not None or law.by_line)
         return Belief(left, right, row, col, d.mu.ravel(), d.eta2.ravel(), None if plain else self._inform)
@@ -426,7 +437,7 @@ class Posterior:
 
         coefficient, low, high: by how much the average of a row (or column) rises with one sd of the feature, and the
         interval of that. pattern: the sd of what it adds to single entries beside that. matters: whether zero is
-        outside the interval.
+        outside the interval, or the pattern beyond doubt.
         """
         intervals.check_level(level)
         if not self.fit.linked:

@@ -90,7 +90,7 @@ class Sampling:
 
     @classmethod
     def population(cls, shape: tuple[int, int], n_obs: int, rank: int, features: float = 0.0) -> Sampling:
-        """32 chains of 500 sweeps if sweeps are cheap, down to 8 chains of 166 sweeps if they are costly.
+        """32 chains of 494 sweeps if sweeps are cheap, down to 8 chains of 164 sweeps if they are costly.
 
         Costly features leave fewer chains, not shorter ones: they need their time to settle.
         """

@@ -229,7 +229,7 @@ def _add(
 
     done, notes = apply_change(service, here, claim, add), []
     with suppress(MaxentryError):  # the rows are there already
-        known = state_after(here, done.version).settings.features_of(side)
+        known = state_after(here, done.version - 1).settings.features_of(side)  # as it was before
         notes = look_at_features(body.features, labels, side, known)[1]
     return schemas.ChangedResponse(version=done.version, notes=notes)
 
