@@ -175,7 +175,8 @@ def _over_fresh(n: int, case: int) -> list[float]:
     campaign = Campaign.create("sqlite://", "x", 30, 30, seed=case, acquisition="uniform")
     labels = campaign.state.row_labels, campaign.state.col_labels
     row, col = ([names[k] for k in index] for names, index in zip(labels, (sim.rows, sim.cols), strict=True))
-    campaign.tell(row=row, col=col, value=sim.values)
+    for told in zip(row, col, sim.values, strict=True):  # one by one: what is told at once is fitted at once
+        campaign.tell(**{name: [x] for name, x in zip(("row", "col", "value"), told, strict=True)})
     told = campaign.posterior(progress=False)
     fresh = maxentry.complete(told.observations, seed=case, progress=False)
     errors = [np.sqrt(np.mean((np.asarray(p.mean) - X) ** 2)) for p in (told, fresh)]

@@ -51,6 +51,7 @@ MOST_SLIPS, MANY = (
 )  # more that stand alone are something that was found; below MANY values more than one is
 FEWEST = 3  # values of a line whose scale can be told
 EVIDENCE = 6  # values of a line in another unit: three or four may be nearly equal by chance
+FEW, FAR_AWAY = 2, 100.0  # … or so few, all of which are so many times the typical values away
 SCALE_ERROR = 1.2  # sd of the log of a robust spread, times the root of the number of values
 UPPER_QUARTILE = 1.15  # of |x| for a standard normal x
 MOST_VALUES = 500_000  # to find scales from; of more, evenly spaced ones
@@ -361,8 +362,9 @@ def find_scales(
     """Find the columns or rows that need a scale of their own; None where there are none.
 
     "columns" and "rows" scale every line by its own spread, shrunken to the typical one where values are few. "auto"
-    scales only lines that differ beyond doubt: in other units, not merely more or less varied. It looks at columns
-    first. centred: whether the model has means, so that locations are free.
+    scales only lines that differ beyond doubt: in other units, not merely more or less varied. Where both columns and
+    rows seem to, it takes the side that leaves fewer of both: beside rows in other units, columns that have hardly any
+    of their values look small. centred: whether the model has means, so that locations are free.
     """
     if values.size > MOST_VALUES:  # at random: every tenth value, say, may be of the same few columns
         some = np.unique(np.random.default_rng(0).integers(values.size, size=MOST_VALUES))
@@ -370,12 +372,21 @@ def find_scales(
     lines = {"columns": cols, "rows": rows}
     sizes = {"columns": shape[1], "rows": shape[0]}
     sides: tuple[Side, ...] = ("columns", "rows") if wish == "auto" else () if wish == "none" else (wish,)
-    for side in sides:
-        spreads = LineSpreads.measure(lines[side], values, sizes[side], centred)
-        scales = spreads.scales(side, every=wish != "auto")
-        if scales is not None:
-            return scales
-    return None
+
+    def measure(side: Side, x: Array) -> Scales | None:
+        spreads = LineSpreads.measure(lines[side], x, sizes[side], centred)
+        return spreads.scales(side, every=wish != "auto")
+
+    found = [scales for side in sides if (scales := measure(side, values)) is not None]
+    if len(found) < 2:
+        return found[0] if found else None
+
+    def left(scales: Scales) -> int:
+        shift, factor = scales.at(rows, cols)
+        again = (measure(side, (values - shift) / factor) for side in sides)
+        return sum(other.own.size for other in again if other is not None)
+
+    return min(found, key=left)
 
 
 class LineSpreads(NamedTuple):
@@ -386,6 +397,8 @@ class LineSpreads(NamedTuple):
     spread: Array  # upper quartile of the distances from it, as an sd of normal values
     largest: Array  # nine tenths of the values are at most this far from zero
     distinct: Array  # share of distinct values
+    low: Array  # least value
+    high: Array  # greatest value
     centred: bool
 
     @classmethod
@@ -408,27 +421,40 @@ class LineSpreads(NamedTuple):
         new = np.ones(values.size, dtype=bool)
         new[1:] = (np.diff(sorted_line) > 0) | (np.diff(sorted_values) > 0)
         distinct = np.bincount(sorted_line[new], minlength=m) / np.maximum(n, 1)
-        return cls(n, middle, spread, largest, distinct, centred)
+        low, high = (quantile(values, q, order) for q in (0.0, 1.0))
+        return cls(n, middle, spread, largest, distinct, low, high, centred)
 
     def scales(self, side: Side, *, every: bool) -> Scales | None:
         """Return scales of every line, or of those that differ beyond doubt; None if no line gets one."""
         known = (self.n >= FEWEST) & (self.spread > 0)
         if known.sum() < 2:
             return None
-        log_spread = np.log(self.spread, out=np.zeros(self.n.size), where=known)
-        typical = _lower_median(log_spread[known])
-        ratio = np.where(known, log_spread - typical, 0.0)
-        error = SCALE_ERROR / np.sqrt(np.maximum(self.n, 1))
+        typical = _lower_median(np.log(self.spread[known]))
         centre = _lower_median(self.middle[known])
+        few = self._few_far_away(centre, known)
+        spread = np.where(few, (self.high - self.low) / 2, self.spread)
+        told = known | (few & (spread > 0))
+        ratio = np.log(spread, out=np.full(self.n.size, typical), where=told) - typical
+        error = SCALE_ERROR / np.sqrt(np.maximum(self.n, 1))
         scaled, moved = self._beyond_doubt(known, ratio, error, np.exp(typical), centre)
+        moved = moved | few  # in another unit, so that its spread is another too if it looks so
+        scaled = scaled | (moved & told & (few | (np.abs(ratio) - 2 * error > np.log(LARGER))))
         alike = max(float(np.mean(ratio[known] ** 2 - error[known] ** 2)), 0.05)
         between = np.where(scaled, ratio**2, alike)
         shrunken = ratio * between / (between + error**2)
-        factor = np.exp(np.where(known if every else scaled, shrunken, 0.0))
+        factor = np.exp(np.where(known | scaled if every else scaled, shrunken, 0.0))
         location = np.where(scaled | moved, self.middle, centre)
         shift = np.where((factor == 1.0) & ~moved, 0.0, location - factor * centre)
         found = Scales(side, shift, factor)
         return found if found.own.size else None
+
+    def _few_far_away(self, centre: float, known: Flags) -> Flags:
+        """Which lines of few values have all of them far away on one side, as hits among other values never are."""
+        if not self.centred:
+            return np.zeros(self.n.size, dtype=bool)
+        size = FAR_AWAY * max(_lower_median(self.largest[lines]) for lines in (known, self.n > 0))
+        away = (self.low > centre + size) | (self.high < centre - size)
+        return np.asarray(away & (self.n >= FEW) & (self.n < EVIDENCE))
 
     def _beyond_doubt(
         self, known: Flags, ratio: Array, error: Array, typical: float, centre: float

@@ -16,9 +16,17 @@ from maxentry.posterior.posterior import Posterior
 
 
 def told(n: int, **settings: object) -> Campaign:
+    """A campaign that was told one value after the other."""
     campaign = begun(acquisition="balanced", **settings)
-    answer(campaign, ask(campaign, n), truth())
+    asked = ask(campaign, n)
+    for k in range(n):
+        answer(campaign, {name: column[k : k + 1] for name, column in asked.items()}, truth())
     return campaign
+
+
+def anchor(n: int) -> int:
+    """The largest anchor where values are told one by one."""
+    return fitting.largest_anchor(range(1, n + 1), n)
 
 
 def same(one: Posterior, two: Posterior) -> bool:
@@ -27,14 +35,37 @@ def same(one: Posterior, two: Posterior) -> bool:
 
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 10, 11, 13, 14, 15, 50, 399])
 def test_anchors_grow_by_about_a_third_and_never_pass_the_data(n: int) -> None:
-    a = fitting.largest_anchor(n)
+    a = anchor(n)
     assert a <= n < max(1.3 * a + 1, fitting.FIRST_ANCHOR)
-    assert fitting.largest_anchor(a) == a
+    assert anchor(a) == a
+
+
+def test_what_is_told_at_once_is_fitted_at_once() -> None:
+    assert fitting.largest_anchor([219], 219) == 219
+    assert fitting.largest_anchor([219], 100) == 100  # before any tell has ended
+    assert fitting.largest_anchor([219, 225], 225) == 219
+    assert fitting.largest_anchor([219, 225, 230], 230) == 230
+    assert fitting.largest_anchor([219, 225, 230, 300], 229) == 219
+    assert fitting.largest_anchor([3, 7, 20], 20) == 20
+
+
+def test_a_campaign_that_is_told_a_table_has_the_ranks_of_complete_in_any_order() -> None:
+    Y = truth()
+    rows, cols = (index.tolist() for index in np.nonzero(np.random.default_rng(0).random(Y.shape) < 0.6))
+    found = []
+    for order in (1, -1):
+        campaign = begun(Y.shape, seed=order + 2, rank="auto")
+        i, j = rows[::order], cols[::order]
+        campaign.tell(row=i, col=j, value=[Y[a, b] for a, b in zip(i, j, strict=True)])
+        found.append(campaign.posterior(progress=False).rank_weights)
+    data = np.array(rows), np.array(cols), Y[rows, cols]
+    fitted = completing.complete(data, shape=Y.shape, seed=9, progress=False)
+    assert found == [fitted.rank_weights] * 2
 
 
 @pytest.mark.parametrize("n", [2001, 2391, 2392, 2600, 3108, 50_000, 55_741])
 def test_stations_are_two_per_cent_apart_and_end_just_before_the_data(n: int) -> None:
-    a = fitting.largest_anchor(n)
+    a = anchor(n)
     path = fitting.list_stations(a, n)
     assert path[0] == a
     assert path[-1] <= n < 1.02 * path[-1] + 1 or a < fitting.FIRST_STATION
@@ -55,7 +86,7 @@ def stations_from_eight(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_looking_on_the_way_changes_nothing_with_stations_either(
     stations_from_eight: None, tmp_path: Path
 ) -> None:
-    assert fitting.list_stations(fitting.largest_anchor(18), 18) == [15, 16, 17, 18]
+    assert fitting.list_stations(anchor(18), 18) == [15, 16, 17, 18]
     campaign = begun(acquisition="balanced")
     memory = caching.Memory()
     for n in (11, 5, 1, 1):
@@ -108,7 +139,7 @@ def test_the_cache_changes_nothing_and_may_vanish_or_rot(
 ) -> None:
     monkeypatch.setattr(fitting, "GROWTH", 1.3)  # so that few measurements lie between two anchors
     state = told(14).state
-    assert fitting.largest_anchor(14) != 14
+    assert anchor(14) != 14
     without = fitting.fit_posterior(state)
     filling = fitting.fit_posterior(state, tmp_path / "cache")
     files = list((tmp_path / "cache").glob("*.npz"))

@@ -102,6 +102,32 @@ def test_hits_among_few_values_are_no_unit():
         assert scales_of(Y) is None
 
 
+@pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.parametrize("side", ["columns", "rows"])
+def test_a_line_of_few_values_all_far_away_is_in_other_units(n, side):
+    for seed in range(20):
+        Y = in_other_units(table(seed=seed), shift=5000.0)
+        some = np.flatnonzero(~np.isnan(Y[:, ODD]))
+        Y[some[n:], ODD] = np.nan
+        found = scales_of(Y if side == "columns" else Y.T)
+        assert (found.side, found.own.tolist()) == (side, [ODD])
+        Y[some[:n], ODD] = 60.0  # far, but not so far
+        assert scales_of(Y if side == "columns" else Y.T) is None
+
+
+@pytest.mark.parametrize("known", [0.35, 0.7])
+def test_where_many_lines_are_in_other_units_those_of_the_other_side_are_not_taken_for_small(known):
+    """Columns with hardly any value of the odd rows have a thousandth of the spread of the others."""
+    for seed in range(10):
+        Y = table(30, 18, known, seed)
+        Y[:10] = 5000 + 100 * Y[:10]
+        for turned, side in ((Y, "rows"), (Y.T, "columns")):
+            found = scales_of(turned)
+            assert found.side == side
+            assert set(found.own) <= set(range(10))
+            assert found.own.size >= 9  # one may have a single value
+
+
 @pytest.mark.parametrize("n", [3, 4, 5, None])
 def test_one_wild_value_is_no_unit(n):
     Y = table()
@@ -150,7 +176,12 @@ def test_wishes():
     assert scales_of(Y, "rows").side == "rows"
     # few values: shrunken towards the typical scale
     spreads = LineSpreads(
-        np.array([90, 90, 90, 5, 90]), np.zeros(5), np.array([1.0, 1, 1, 4, 4]), *np.ones((2, 5)), True
+        np.array([90, 90, 90, 5, 90]),
+        np.zeros(5),
+        np.array([1.0, 1, 1, 4, 4]),
+        *np.ones((2, 5)),
+        *np.zeros((2, 5)),
+        True,
     )
     factor = spreads.scales("columns", every=True).factor
     assert 1.5 < factor[3] < 0.8 * factor[4] < 4

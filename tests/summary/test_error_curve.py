@@ -49,7 +49,7 @@ def test_of_single_tells_anchors_are_shown() -> None:
         campaign.tell(row=[k // 9], col=[k % 9], value=[truth()[k // 9, k % 9]])
     sizes = curve_sizes(campaign.state, 5)
     assert sizes == [8, 11, 15, 26, 40]
-    assert all(fitting.largest_anchor(n, 2) == n for n in sizes[:-1])
+    assert all(fitting.find_anchor(campaign.state, n) == n for n in sizes[:-1])
 
 
 def test_the_expected_error_is_that_of_the_posterior_then() -> None:

@@ -1,11 +1,11 @@
 """The posterior of a campaign, as a function of its seed and its measurements only.
 
 A cold start for every new measurement would be slow. Warm starts from the previous fit would make the result depend on
-when a user happened to ask for it. So there are *anchors*: cold fits (ranks compared, chains annealed) of the first
-a = 8, 9, 10, … measurements, each about 5% larger than the one before (30% from 2,000 on, or with a given rank, where
-no weights of ranks grow old). The posterior of N measurements starts from the chains of the largest anchor a <= N and
-settles with all N. Every process that opens the campaign goes through the same fits. The cache only saves time; it may
-be deleted.
+when a user happened to ask for it. So there are *anchors*: cold fits (ranks compared, chains annealed) where a tell
+ended, the first with 8 measurements or more, each with at least 5% more than the one before (30% from 2,000 on, or with
+a given rank, where no weights of ranks grow old). A file that is told at once is fitted at once. The posterior of N
+measurements starts from the chains of the largest anchor a <= N and settles with all N. Every process that opens the
+campaign goes through the same fits. The cache only saves time; it may be deleted.
 
 With thousands of measurements, chains from an anchor up to 30% smaller would need many sweeps to settle. So they are
 updated on the way, at *stations* about 2% apart. The first station starts from the anchor and each later one from the
@@ -25,10 +25,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
 import threading
+from bisect import bisect_left
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -127,13 +130,13 @@ UP_TO_DATE = Sampling("long", settle=6, draws=1, thin=1)
 SAMPLED = 20_000  # entries, at most, that the expected error is computed from one by one
 USUAL_RANK = 4  # by which a GPU is judged worth it where ranks are compared
 FEW_REPEATS = 8  # repeated measurements that tell half of the noise
-LAW = 15  # version of cached fits; increase it when the same data give another posterior
+LAW = 16  # version of cached fits; increase it when the same data give another posterior
 
 
 def fit_posterior(state: State, cache: Cache | None = None, *, progress: bool | None = None) -> Posterior:
     """Return the posterior given all measurements, of which there must be at least one."""
     n = len(state.standing)
-    a = largest_anchor(n, state.settings.rank)
+    a = find_anchor(state, n)
     if a == n:
         return _fit(state, n, None, cache, progress)
     if (posterior := load_fit(cache, digest_fit(state, n, "warm"))) is not None:
@@ -143,7 +146,7 @@ def fit_posterior(state: State, cache: Cache | None = None, *, progress: bool | 
 
 def find_fit(state: State, n: int, cache: Cache | None) -> Posterior | None:
     """Return the posterior of the first n measurements if it is in the cache, without marking it as used."""
-    name = digest_fit(state, n, "anchor" if largest_anchor(n, state.settings.rank) == n else "warm")
+    name = digest_fit(state, n, "anchor" if find_anchor(state, n) == n else "warm")
     return load_fit(cache, name, used=False)
 
 
@@ -167,13 +170,20 @@ def list_stations(a: int, n: int) -> list[int]:
     return path
 
 
-def largest_anchor(n: int, rank: int | str = "auto") -> int:
-    """Return the largest anchor of at most n measurements; n itself below the first anchor."""
-    if n < FIRST_ANCHOR:
-        return n
-    a, early = FIRST_ANCHOR, GROWTH if rank == "auto" else GROWTH_LATER
-    while (larger := int(np.ceil((early if a < FIRST_STATION else GROWTH_LATER) * a))) <= n:
-        a = larger
+def find_anchor(state: State, n: int) -> int:
+    """Return the largest anchor of at most n measurements: the end of a tell, or n itself where none has ended."""
+    return largest_anchor(list(state.sizes_by_event.values()), n, state.settings.rank)
+
+
+def largest_anchor(ends: Sequence[int], n: int, rank: int | str = "auto") -> int:
+    """Return the largest anchor of at most n measurements, given how many there were after each tell.
+
+    What was told at once is fitted at once: the order of the lines of a file says nothing.
+    """
+    a, due, early = n, FIRST_ANCHOR, GROWTH if rank == "auto" else GROWTH_LATER
+    while (k := bisect_left(ends, due)) < len(ends) and ends[k] <= n:
+        a = ends[k]
+        due = math.ceil((early if a < FIRST_STATION else GROWTH_LATER) * a)
     return a
 
 

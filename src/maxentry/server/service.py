@@ -227,7 +227,7 @@ class CampaignFits(fits.Memory):
     def current(self, state: State) -> VersionedPosterior | None:
         """Return the posterior of all measurements if it is in memory."""
         n = len(state.standing)
-        kind = "anchor" if fits.largest_anchor(n, state.settings.rank) == n else "warm"
+        kind = "anchor" if fits.find_anchor(state, n) == n else "warm"
         posterior = super().get(fits.digest_fit(state, n, kind))
         return (
             None if posterior is None else VersionedPosterior(posterior, state.version, True, state.removed)

@@ -120,7 +120,7 @@ def curve_sizes(state: State, points: int = POINTS) -> list[int]:
         return sorted({n, *ends.tolist()})
     sizes = [0]
     for target in np.geomspace(ends[0], n, points)[:-1]:
-        anchor = fits.largest_anchor(int(target), state.settings.rank)
+        anchor = fits.find_anchor(state, int(target))
         cheap = anchor > sizes[-1] and anchor in ends
         sizes.append(anchor if cheap else int(ends[np.argmin(np.abs(ends - target))]))
     return sorted({n, *(size for size in sizes if 0 < size <= NEAR * n)})
