@@ -443,6 +443,9 @@ class LineSpreads(NamedTuple):
         between = np.where(scaled, ratio**2, alike)
         shrunken = ratio * between / (between + error**2)
         factor = np.exp(np.where(known | scaled if every else scaled, shrunken, 0.0))
+        if not every and (others := known & ~(scaled | moved)).any():  # a long tail would rule the others
+            top = np.maximum(self.high - self.middle, self.middle - self.low)
+            factor = np.where(scaled, np.maximum(factor, top / (LARGER * np.median(top[others]))), factor)
         location = np.where(scaled | moved, self.middle, centre)
         shift = np.where((factor == 1.0) & ~moved, 0.0, location - factor * centre)
         found = Scales(side, shift, factor)

@@ -115,6 +115,17 @@ def test_a_line_of_few_values_all_far_away_is_in_other_units(n, side):
         assert scales_of(Y if side == "columns" else Y.T) is None
 
 
+def test_the_tail_of_a_line_in_other_units_does_not_rule_the_others():
+    for seed in range(10):
+        Y = table(seed=seed)
+        typical = np.median([np.nanmax(np.abs(column - np.nanmedian(column))) for column in Y.T])
+        Y[:, ODD] = 1000 * np.exp(3 * np.random.default_rng(seed).normal(size=len(Y)) * (1 + 0 * Y[:, ODD]))
+        found = scales_of(Y)
+        assert found.own.tolist() == [ODD]
+        z = (Y[:, ODD] - np.nanmedian(Y[:, ODD])) / found.factor[ODD]
+        assert np.nanmax(np.abs(z)) < 4 * typical
+
+
 @pytest.mark.parametrize("known", [0.35, 0.7])
 def test_where_many_lines_are_in_other_units_those_of_the_other_side_are_not_taken_for_small(known):
     """Columns with hardly any value of the odd rows have a thousandth of the spread of the others."""

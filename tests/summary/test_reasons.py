@@ -75,13 +75,13 @@ def test_figures_are_those_of_the_dense_draws(transform: str) -> None:
 
 
 def test_uncertainty_is_judged_on_the_scale_of_the_model() -> None:
-    """In the user's units another entry would be the most uncertain one: the figure cannot be of those."""
+    """In the user's units other entries would be the ten most uncertain: the figure cannot be of those."""
     campaign = measured("log")
     posterior = campaign.posterior()
     rows, cols = np.divmod(np.arange(108), 9)
     ratio = np.array([reason.sd_ratio for reason in reasons(campaign.state, posterior, rows, cols)])
     in_units = np.asarray(posterior.sd).ravel() / np.median(posterior.sd)
-    assert np.argmax(in_units) != np.argmax(ratio)
+    assert {*np.argsort(in_units)[-10:]} != {*np.argsort(ratio)[-10:]}
     assert np.max(np.abs(np.log(in_units / ratio))) > np.log(5)
 
 
