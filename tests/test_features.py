@@ -185,7 +185,7 @@ def test_new_rows_are_encoded_in_the_same_columns() -> None:
     np.testing.assert_allclose(raw[0], [3, 0.5, 0, 0, 0], atol=1e-15)  # no known solvent; acid: its mean
     np.testing.assert_allclose(raw[1], [9, 0.5, 0.25, 0.5, 0.25])  # nothing known: the mean
     assert strange.notes == (
-        "unknown level of 'solvent': none of its levels",
+        "unknown level of 'solvent' ('toluene'): none of its levels",
         "'acid' is not given: taken as its mean, and rows are as uncertain as that makes them",
         "missing values are taken as the mean of their column, and rows are as uncertain as that makes them: "
         "solvent (1)",

@@ -97,9 +97,9 @@ class Features:
         A level that is new has a coefficient of its own, of which those of L levels tell: their mean and its distance
         from it have the variance (L + 1)/(L - 1) times that among the L.
         """
-        levels = np.array([2 if own is None else max(len(own), 2) for own in self.table.levels])
-        L = levels[self.encoding.source]
-        new = np.isinf(self.table.cells[:, self.encoding.source])
+        source, part = self.encoding.source, self.encoding.part
+        L = np.maximum(np.bincount(source, part >= 0)[source], 2.0)
+        new = np.isinf(self.table.cells[:, source])
         return np.where(self.known, 0.0, np.where(new, np.sqrt((L + 1) / (L - 1)), 1.0))
 
     @property
@@ -160,7 +160,12 @@ class Features:
             name for name, column in zip(table.names, table.cells.T, strict=True) if np.isinf(column).any()
         ]
         absent = [name for name in table.names if name not in new.names]
-        notes = [*said, *others, *(f"unknown level of {show(name)}: none of its levels" for name in strange)]
+        named = dict(zip(new.names, new.levels, strict=True))
+        notes = [*said, *others]
+        for name in strange:
+            own = [x for x in named.get(name) or () if x not in (self.table.levels_of(name) or ())]
+            which = f" ({_list([show(x) for x in own])})" if own else ""
+            notes.append(f"unknown level of {show(name)}{which}: none of its levels")
         unsure = ", and rows are as uncertain as that makes them"
         notes += [f"{show(name)} is not given: taken as its mean{unsure}" for name in absent]
         hidden = np.isnan(table.cells)

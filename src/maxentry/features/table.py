@@ -87,13 +87,14 @@ class FeatureTable:
                 raise DataError(f"expected {wanted}, got others in {len(other.names)}.")
             return replace(self, cells=sparse.vstack([self.cells, other.cells], format="csr"))
         levels = tuple(
-            None if own is None else tuple(dict.fromkeys([*own, *(other._levels_of(name) or ())]))
+            None if own is None else tuple(dict.fromkeys([*own, *(other.levels_of(name) or ())]))
             for name, own in zip(self.names, self.levels, strict=True)
         )
         grown = replace(self, levels=levels)
         return replace(grown, cells=np.vstack([self.cells, other.match(grown).cells]))
 
-    def _levels_of(self, name: str) -> tuple[str, ...] | None:
+    def levels_of(self, name: str) -> tuple[str, ...] | None:
+        """The levels of a feature; None of numbers, or if it is not there."""
         return self.levels[self.names.index(name)] if name in self.names else None
 
     def match(self, known: FeatureTable) -> FeatureTable:
@@ -116,7 +117,7 @@ class FeatureTable:
 
     def new_levels(self, known: FeatureTable) -> list[str]:
         """Notes on the levels of categories that a known table has not."""
-        pairs = [(name, self._levels_of(name) or (), known._levels_of(name)) for name in known.categories]
+        pairs = [(name, self.levels_of(name) or (), known.levels_of(name)) for name in known.categories]
         new = [(name, [level for level in own if level not in (old or ())]) for name, own, old in pairs]
         return [f"{show(name)} has new levels: {_list_some(levels)}" for name, levels in new if levels]
 
