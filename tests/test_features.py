@@ -313,7 +313,7 @@ def test_features_of_other_new_rows_are_refused() -> None:
 def test_lines_without_labels_are_not_given_the_features_of_their_neighbours() -> None:
     """A frame that counts from 1, beside a table that counts from 0."""
     counted = pd.DataFrame({"logp": LOGP}, index=range(1, 5))
-    with pytest.raises(DataError, match="rows 0 to 3, which have no labels, got those of 4"):
+    with pytest.raises(DataError, match="rows 0 to 3, which have no labels, got those of 1 to 4"):
         Features.of(counted, NUMBERED)
     np.testing.assert_array_equal(
         Features.of(counted.reset_index(drop=True), NUMBERED).table.cells[:, 0], LOGP
@@ -341,14 +341,20 @@ def test_numbers_that_must_be_slips_are_named() -> None:
     slip = many.copy()
     slip[5, 1] = -999
     (note,) = Features.of(pd.DataFrame(slip), axis).notes
-    assert note.startswith("row features: '1' has -999, where nine tenths lie between -")
+    assert "far from all others, of which one spoils its feature: '1' has -999 (nine tenths: -1" in note
     known = Features.of(pd.DataFrame(many), axis).table
-    assert describe_far(FeatureTable(known.names, known.levels, np.array([[9e3, 0.1]])), known)[0].startswith(
-        "'0' has 9000, where nine tenths lie"
-    )
+    far = describe_far(FeatureTable(known.names, known.levels, np.array([[9e3, 0.1]])), known)
+    assert "'0' has 9000 (nine tenths" in far[0]
+    skewed = np.random.default_rng(0).lognormal(size=(1000, 50))
+    assert Features.of(skewed, Axis("row", 1000, None)).notes == ()
     assert describe_far(FeatureTable(known.names, known.levels, np.array([[2.0, 0.1]])), known) == []
 
 
 def test_features_of_which_nothing_is_known_are_called_so() -> None:
     with pytest.raises(DataError, match="expected row features that vary, got no value at all"):
         Features.of(np.full((4, 2), np.nan), NUMBERED)
+
+
+def test_a_frame_without_any_feature_is_refused_in_a_sentence() -> None:
+    with pytest.raises(DataError, match="expected some of the features"):
+        Features.of(frame(), ROWS).encode(pl.DataFrame({"row": ["x", "y"]}), ("x", "y"))

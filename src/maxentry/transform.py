@@ -51,7 +51,9 @@ MOST_SLIPS, MANY = (
 )  # more that stand alone are something that was found; below MANY values more than one is
 FEWEST = 3  # values of a line whose scale can be told
 EVIDENCE = 6  # values of a line in another unit: three or four may be nearly equal by chance
-FEW, FAR_AWAY = 2, 100.0  # … or so few, all of which are so many times the typical values away
+# … or as few as two, all of which lie so many times as far away as all others do. Half of an interval of a normal value
+# over 1.645 sds, in units of the range of 2, 3, 4 or 5 values, by Student's t
+FAR_AWAY, BY_RANGE = 10.0, (3.4, 1.07, 0.69, 0.56)
 SCALE_ERROR = 1.2  # sd of the log of a robust spread, times the root of the number of values
 UPPER_QUARTILE = 1.15  # of |x| for a standard normal x
 MOST_VALUES = 500_000  # to find scales from; of more, evenly spaced ones
@@ -366,7 +368,8 @@ def find_scales(
     rows seem to, it takes the side that leaves fewer of both: beside rows in other units, columns that have hardly any
     of their values look small. centred: whether the model has means, so that locations are free.
     """
-    if values.size > MOST_VALUES:  # at random: every tenth value, say, may be of the same few columns
+    whole = values.size <= MOST_VALUES
+    if not whole:  # at random: every tenth value, say, may be of the same few columns
         some = np.unique(np.random.default_rng(0).integers(values.size, size=MOST_VALUES))
         rows, cols, values = rows[some], cols[some], values[some]
     lines = {"columns": cols, "rows": rows}
@@ -375,7 +378,8 @@ def find_scales(
 
     def measure(side: Side, x: Array) -> Scales | None:
         spreads = LineSpreads.measure(lines[side], x, sizes[side], centred)
-        return spreads.scales(side, every=wish != "auto")
+        other = lines["rows" if side == "columns" else "columns"]
+        return spreads.scales(side, every=wish != "auto", entries=(lines[side], other, x) if whole else None)
 
     found = [scales for side in sides if (scales := measure(side, values)) is not None]
     if len(found) < 2:
@@ -387,6 +391,9 @@ def find_scales(
         return sum(other.own.size for other in again if other is not None)
 
     return min(found, key=left)
+
+
+Entries = tuple[Indices32, Indices32, Array]  # the lines and the other lines of values, and these
 
 
 class LineSpreads(NamedTuple):
@@ -424,40 +431,51 @@ class LineSpreads(NamedTuple):
         low, high = (quantile(values, q, order) for q in (0.0, 1.0))
         return cls(n, middle, spread, largest, distinct, low, high, centred)
 
-    def scales(self, side: Side, *, every: bool) -> Scales | None:
-        """Return scales of every line, or of those that differ beyond doubt; None if no line gets one."""
+    def scales(self, side: Side, *, every: bool, entries: Entries | None = None) -> Scales | None:
+        """Return scales of every line, or of those that differ beyond doubt; None if no line gets one.
+
+        entries: all of them, to find lines of few values that differ, too.
+        """
         known = (self.n >= FEWEST) & (self.spread > 0)
         if known.sum() < 2:
             return None
-        typical = _lower_median(np.log(self.spread[known]))
-        centre = _lower_median(self.middle[known])
-        few = self._few_far_away(centre, known)
-        spread = np.where(few, (self.high - self.low) / 2, self.spread)
-        told = known | (few & (spread > 0))
-        ratio = np.log(spread, out=np.full(self.n.size, typical), where=told) - typical
+        log_spread = np.log(self.spread, out=np.zeros(self.n.size), where=known)
+        typical = _lower_median(log_spread[known])
+        ratio = np.where(known, log_spread - typical, 0.0)
         error = SCALE_ERROR / np.sqrt(np.maximum(self.n, 1))
+        centre = _lower_median(self.middle[known])
         scaled, moved = self._beyond_doubt(known, ratio, error, np.exp(typical), centre)
-        moved = moved | few  # in another unit, so that its spread is another too if it looks so
-        scaled = scaled | (moved & told & (few | (np.abs(ratio) - 2 * error > np.log(LARGER))))
+        if self.centred and entries is not None and not every:
+            few = self._find_few(scaled | moved, centre, entries)
+            by_range = (self.high - self.low) * np.take(BY_RANGE, np.clip(self.n - 2, 0, 3))
+            ratio = np.where(few, np.log(np.maximum(by_range, np.exp(typical))) - typical, ratio)
+            # in another unit, so that the spread is another one, too, if it looks so
+            scaled |= few | (moved & known & (np.abs(ratio) - 2 * error > np.log(LARGER)))
+            moved |= few
         alike = max(float(np.mean(ratio[known] ** 2 - error[known] ** 2)), 0.05)
         between = np.where(scaled, ratio**2, alike)
         shrunken = ratio * between / (between + error**2)
         factor = np.exp(np.where(known | scaled if every else scaled, shrunken, 0.0))
-        if not every and (others := known & ~(scaled | moved)).any():  # a long tail would rule the others
-            top = np.maximum(self.high - self.middle, self.middle - self.low)
-            factor = np.where(scaled, np.maximum(factor, top / (LARGER * np.median(top[others]))), factor)
         location = np.where(scaled | moved, self.middle, centre)
         shift = np.where((factor == 1.0) & ~moved, 0.0, location - factor * centre)
         found = Scales(side, shift, factor)
         return found if found.own.size else None
 
-    def _few_far_away(self, centre: float, known: Flags) -> Flags:
-        """Which lines of few values have all of them far away on one side, as hits among other values never are."""
-        if not self.centred:
-            return np.zeros(self.n.size, dtype=bool)
-        size = FAR_AWAY * max(_lower_median(self.largest[lines]) for lines in (known, self.n > 0))
-        away = (self.low > centre + size) | (self.high < centre - size)
-        return np.asarray(away & (self.n >= FEW) & (self.n < EVIDENCE))
+    def _find_few(self, odd: Flags, centre: float, entries: Entries) -> Flags:
+        """Which lines of 2 to 5 entries have them all farther away, on one side, than any other value by far.
+
+        Hits are no such lines: other lines have some, too. Repeated measurements are one entry. odd: lines that are
+        known to be in other units.
+        """
+        line, other, values = entries
+        away = np.maximum(self.low - centre, centre - self.high)
+        typical = _lower_median(self.largest[self.n > 0])
+        found = (self.n > 1) & (self.n < EVIDENCE) & (away > FAR_AWAY * typical)
+        rest = np.abs(values[~(found | odd)[line]] - centre).max(initial=0.0)
+        found &= away > FAR_AWAY * rest
+        for j in np.flatnonzero(found):
+            found[j] = np.unique(other[line == j]).size > 1
+        return np.asarray(found)
 
     def _beyond_doubt(
         self, known: Flags, ratio: Array, error: Array, typical: float, centre: float

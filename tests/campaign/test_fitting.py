@@ -49,6 +49,20 @@ def test_what_is_told_at_once_is_fitted_at_once() -> None:
     assert fitting.largest_anchor([3, 7, 20], 20) == 20
 
 
+def test_the_same_values_told_otherwise_are_other_fits_in_the_same_cache(tmp_path: Path) -> None:
+    Y, found = truth(), []
+    for sizes in ([30, 5], [28, 7], [30, 5]):
+        campaign = begun(Y.shape)
+        for start, n in zip((0, sizes[0]), sizes, strict=True):
+            k = np.arange(start, start + n)
+            campaign.tell(row=(k // 9).tolist(), col=(k % 9).tolist(), value=Y.ravel()[k])
+        alone = fitting.fit_posterior(campaign.state)
+        found.append(fitting.fit_posterior(campaign.state, tmp_path))
+        assert same(alone, found[-1])
+    assert same(found[0], found[2])
+    assert not same(found[0], found[1])
+
+
 def test_a_campaign_that_is_told_a_table_has_the_ranks_of_complete_in_any_order() -> None:
     Y = truth()
     rows, cols = (index.tolist() for index in np.nonzero(np.random.default_rng(0).random(Y.shape) < 0.6))

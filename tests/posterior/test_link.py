@@ -11,12 +11,12 @@ from tests.reference import new_rows_slow
 
 from maxentry import Posterior, complete
 from maxentry._io import ThreadTeam
-from maxentry.errors import DataError, LabelError, ParameterError
+from maxentry.errors import DataError, LabelError, ParameterError, SizeError
 from maxentry.model import link as link_model
 from maxentry.model.likelihood import GAUSSIAN
 from maxentry.model.link import PRIOR, Basis, LinkPrior, find_basis
 from maxentry.observations import Observations
-from maxentry.posterior import gibbs
+from maxentry.posterior import coefficients, gibbs
 from maxentry.posterior.coefficients import _fill_features
 from maxentry.posterior.gibbs import gather
 from maxentry.posterior.new_rows import LEAST_EFFECTIVE, _draw_rows, read_new_rows
@@ -235,27 +235,31 @@ def test_lines_that_lack_features_take_them_from_many_though_one_line_alone_know
         assert np.isin(filled[:, k].round(9), coded[known[:, k], k].round(9)).all()
 
 
-def test_a_fit_kept_in_files_varies_the_lines_that_lack_features_without_changing_the_files(tmp_path):
+def test_draws_larger_than_the_memory_stay_as_they_are_and_say_so(monkeypatch):
     F, _, Y = holed_table(0, 0.2)
-    fits = [
-        complete(Y, rank=2, row_features=F, sampling=SHORT, seed=1, store=store)
-        for store in (None, tmp_path / "s")
-    ]
-    before = {file: file.read_bytes() for file in (tmp_path / "s").iterdir()}
-    for belief in (fits[1].belief, Posterior.load(tmp_path / "s").belief):
-        for name in ("left", "row", "right", "col"):
-            np.testing.assert_array_equal(getattr(belief, name), getattr(fits[0].belief, name))
-    assert (fits[0].belief.left != fits[0].pooled.left).any()
-    assert before == {file: file.read_bytes() for file in (tmp_path / "s").iterdir()}
+    p = complete(Y, rank=2, row_features=F, sampling=SHORT, seed=1)
+
+    def refuse(needed, what):
+        raise SizeError(f"expected less, got {what}")
+
+    monkeypatch.setattr(coefficients, "check_memory", refuse)
+    with pytest.warns(UserWarning, match="missing of 15 lines is taken for the mean"):
+        belief = p.belief
+    np.testing.assert_array_equal(belief.left, p.pooled.left)
 
 
-def test_a_level_that_is_new_is_as_uncertain_as_few_levels_make_it():
+@pytest.mark.parametrize("share", [[0.2] * 5, [0.8, 0.05, 0.05, 0.05, 0.05]])
+def test_a_level_that_is_new_is_as_uncertain_as_few_levels_make_it(share):
     """Rows of five levels are fitted, new ones have a sixth; as one of the five, the control, intervals are short."""
     covered = []
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        effect, B, level = rng.standard_normal((6, 2)), rng.standard_normal((20, 2)), np.arange(110) % 5
-        level[100:] = 5
+        effect, B, level = (
+            rng.standard_normal((6, 2)),
+            rng.standard_normal((20, 2)),
+            rng.choice(5, 110, p=share),
+        )
+        level[:5], level[100:] = range(5), 5
         X = (effect[level] + 0.2 * rng.standard_normal((110, 2))) @ B.T
         Y = np.where(rng.random(X.shape) < 0.4, X + 0.2 * rng.standard_normal(X.shape), np.nan)[:100]
         features = pd.DataFrame({"solvent": pd.Categorical([f"s{k}" for k in level])})
@@ -284,7 +288,7 @@ def test_a_feature_that_acts_by_its_pattern_alone_matters():
 def test_without_some_features_that_are_all_a_new_row_has_the_prior_without_any(fitted):
     posterior = fitted[-1]
     basis = posterior.fit.features[0]
-    some = posterior.columns.without_some(basis, np.ones(basis.p), np.full(basis.m, True))
+    some = posterior.columns.without_some(basis, np.full(basis.p, True), np.full(basis.m, True))
     np.testing.assert_allclose(some.Q, posterior.columns.without_features(basis).Q, rtol=1e-9)
 
 

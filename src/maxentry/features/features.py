@@ -23,6 +23,7 @@ from maxentry.wording import count, shorten
 
 CONSTANT = 1e-12  # a column that varies by less than this share of its largest value is constant
 RARE = 0.2  # a level with fewer rows than this share of those of the commonest is rare
+FEW_SLIPS = 2  # numbers of a feature that lie far from all others; more are no slips
 VALUE, MISSING = -1, -2  # what a column of the matrix holds, where it is not a level
 
 
@@ -91,16 +92,10 @@ class Features:
         return np.asarray(known | (self.encoding.part == MISSING))
 
     @property
-    def unsure(self) -> Array:
-        """By how much the spread of a number grows that is not known, m x p: 0 where it is, 1 where it is missing.
-
-        A level that is new has a coefficient of its own, of which those of L levels tell: their mean and its distance
-        from it have the variance (L + 1)/(L - 1) times that among the L.
-        """
-        source, part = self.encoding.source, self.encoding.part
-        L = np.maximum(np.bincount(source, part >= 0)[source], 2.0)
-        new = np.isinf(self.table.cells[:, source])
-        return np.where(self.known, 0.0, np.where(new, np.sqrt((L + 1) / (L - 1)), 1.0))
+    def new(self) -> Flags:
+        """Which numbers of the matrix are of levels that are new, m x p."""
+        strange = np.isinf(self.table.cells[:, self.encoding.source])
+        return np.asarray(strange & (self.encoding.part != MISSING))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -265,22 +260,24 @@ def describe_far(table: FeatureTable, known: FeatureTable | None = None) -> list
     """Name numbers far from all others, and from those of a known table: by them features are standardised."""
     if table.is_sparse or (known is not None and known.is_sparse):
         return []
-    notes = []
+    found = []
     for name, levels, column in zip(table.names, table.levels, table.cells.T, strict=True):
         if levels is not None:
             continue
         old = known.cells[:, known.names.index(name)] if known is not None and name in known.names else []
         x = np.concatenate([old, column])
-        far = np.flatnonzero(np.isfinite(x))[find_far(x[np.isfinite(x)])]
-        some = far[far >= len(old)]
-        if some.size:
-            low, high = np.quantile(np.delete(x, far)[np.isfinite(np.delete(x, far))], (0.05, 0.95))
-            more = f" and {some.size - 1} more" if some.size > 1 else ""
-            notes.append(
-                f"{show(name)} has {x[some[0]]:.4g}{more}, where nine tenths lie between {low:.4g} and {high:.4g}: "
-                "a mistake there spoils the feature for all"
-            )
-    return notes
+        some = np.flatnonzero(np.isfinite(x))
+        far = some[find_far(x[some])]
+        if (x[some] > 0).all():  # sizes that vary by factors lie far from most without being slips
+            far = np.intersect1d(far, some[find_far(np.log(x[some]))])
+        if 0 < far.size <= FEW_SLIPS and (far >= len(old)).any():
+            low, high = np.quantile(x[np.setdiff1d(some, far)], (0.05, 0.95))
+            found.append(f"{show(name)} has {x[far.max()]:.4g} (nine tenths: {low:.4g} to {high:.4g})")
+    return (
+        [f"numbers far from all others, of which one spoils its feature: {'; '.join(found[:3])}"]
+        if found
+        else []
+    )
 
 
 def _describe(table: FeatureTable, encoding: Encoding) -> list[str]:

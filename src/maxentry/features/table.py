@@ -231,12 +231,12 @@ def read_new(
             raise DataError(f"expected {len(known.names)} features, got {len(source.columns)}.")
         named = zip(known.names, source.columns, strict=True)
         source = source._replace(columns=[column._replace(name=name) for name, column in named])
-    first, wanted = source.columns[0], {*map(label_text, labels)}
-    may_be_labels = source.labels is None and not counted and first.name not in known.names
-    if may_be_labels and not wanted.isdisjoint(
-        label_text(x) for x in first.cells if not frames.is_missing(x)
-    ):
-        source = _split_labels(source, Axis("row", 0, None), own=True)
+    wanted = {*map(label_text, labels)}
+    if source.labels is None and source.columns and not counted:
+        first = source.columns[0]
+        texts = {x for x in first.cells if isinstance(x, str)}
+        if first.name not in known.names and wanted <= texts and len(texts) == len(first.cells):
+            source = _split_labels(source, Axis("row", 0, None), own=True)
     common = [column for column in source.columns if column.name in known.names]
     if not common:
         listed = shorten(", ".join(map(show, known.names)), 150)
@@ -324,10 +324,10 @@ def _align(
             f"expected features by {axis.name} label ({example}, ...), got {got}, ... and none of these.",
             hint="The labels are a frame's index, a column named row or col, or else the first column.",
         )
-    if strange and axis.labels is None:  # of lines that are counted from 1, all but one would be another's
+    if axis.labels is None and str(axis.size) in texts and "0" not in texts:  # each would be its neighbour's
         raise DataError(
-            f"expected features of {axis.name}s 0 to {axis.size - 1}, which have no labels, got those of "
-            f"{show(labels[strange[0]])}.",
+            f"expected features of {axis.name}s 0 to {axis.size - 1}, which have no labels, got those of 1 to "
+            f"{axis.size}.",
             hint="Give the features in order, as an array or with an index from 0, or a table with labels.",
         )
     notes, without = [], np.flatnonzero(places < 0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,15 @@ from numpy.typing import NDArray
 from maxentry._io import check_memory
 from maxentry._types import Array, Flags
 from maxentry.belief import Belief, Floats
+from maxentry.errors import SizeError
 from maxentry.labels import is_sparse
 from maxentry.model.likelihood import NoiseLaw
 from maxentry.model.link import PRIOR, Basis, find_basis
 from maxentry.model.priors import EffectLaw
 from maxentry.observations import Observations
 from maxentry.posterior.chains import Chain, ModelSpec
-from maxentry.posterior.draws import Draws, copy_to_change
+from maxentry.posterior.draws import Draws
+from maxentry.wording import count
 
 MOST_LOOKED_AT = 200  # lines, of those in whose entries a pattern is judged
 CLEAR = 3.0  # sds by which the pattern of a feature must differ from none
@@ -123,7 +126,7 @@ def vary_missing(posterior: Fitted, side: int, factors: Floats, effect: Floats) 
 
     A fit takes a missing feature for the mean of its column, as if that were certain. Of a line without a measurement
     nothing else is known, so in each draw it takes what it lacks from another line: f W is added, f of
-    `_fill_features`. The chains, and the draws that are kept, stay as they are.
+    `_fill_features`. The chains, and the draws that are kept, stay as they are. Draws larger than the memory do, too.
     """
     given, o, d = posterior.fit.features[side], posterior.observations, posterior.draws
     if not isinstance(given, Basis) or given.features is None or given.features.table.is_sparse:
@@ -134,7 +137,15 @@ def vary_missing(posterior: Fitted, side: int, factors: Floats, effect: Floats) 
         return factors, effect
     at, rng = np.flatnonzero(hidden[lines].any(axis=0)), np.random.default_rng((side, lines.size))
     lacks, f = hidden[np.ix_(lines, at)], _fill_features(given, at, measured, rng)
-    factors, effect = (copy_to_change(x, lines.size) for x in (factors, effect))
+    try:
+        check_memory(factors.nbytes, f"a copy of {len(factors)} draws")
+    except SizeError as error:
+        warn(
+            f"what features are missing of {count(lines.size, 'line')} is taken for the mean: {error}",
+            stacklevel=4,
+        )
+        return factors, effect
+    factors, effect = factors.copy(), effect.copy()
     for s, drawn in enumerate(draw_coefficients(d, posterior.chains, posterior.fit, o, side)):
         R = len(drawn.Q) - posterior.fit.effects
         more = (f[rng.integers(len(f), size=lines.size)] * lacks) @ drawn.W[at]
@@ -255,15 +266,23 @@ class Columns(NamedTuple):
             for W in self.W
         )
 
-    def without_some(self, basis: Basis, unsure: Array, measured: Flags) -> Columns:
-        """The same of rows of which some features are not known: (p,), as `Features.unsure` has it.
+    def without_some(self, basis: Basis, hidden: Flags, measured: Flags, new: Flags | None = None) -> Columns:
+        """The same of rows whose features in the columns `hidden` (p,) are not known.
 
-        measured: which of the fitted rows have a measurement.
+        measured: which of the fitted rows have a measurement. new: of levels that are new. The coefficient of such a
+        level is unlike those of the others, whose number of rows says nothing: each of L levels counts the same. From L
+        draws and their mean a further one differs with (L + 1)/(L - 1) times their variance.
         """
         assert self.W is not None
-        at = np.flatnonzero(unsure)
+        new = np.zeros_like(hidden) if new is None else new
+        at, missing = np.flatnonzero(hidden), hidden & ~new
         F, n = _known_features(basis, at, measured)
-        covariance = (F.T @ F) * np.outer(*[unsure[at] / np.sqrt(n)] * 2)
+        covariance = (F.T @ F) / np.sqrt(np.outer(n, n)) * np.outer(missing[at], missing[at])
+        if new.any():
+            assert basis.features is not None
+            e = basis.features.encoding
+            L = np.maximum(np.bincount(e.source, e.part >= 0)[e.source], 2.0)
+            covariance += np.diag((new * (L + 1) / ((L - 1) * L) / (e.scale * basis.length) ** 2)[at])
         return self._widen(W[at].T @ covariance @ W[at] for W in self.W)
 
     def _widen(self, covariances: Iterable[Array]) -> Columns:

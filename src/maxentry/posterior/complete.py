@@ -52,6 +52,7 @@ from maxentry.wording import show
 
 FEW = 0.03  # share of new observations up to which chains hardly have to move
 FEW_SETTLE, FEW_THIN = 6, 1
+OTHER_SCALE = 3.0  # times the scale of a line in other units, from which chains begin anew
 UNITS_RANGE = 1e6  # of the spread of new data over that of the old; beyond it digits run out
 
 
@@ -439,7 +440,10 @@ def same_scales(start: Posterior, observations: Observations) -> bool:
         return old is new
     if start.fit.scale != "auto":
         return True
-    return old.side == new.side and np.array_equal(old.own, new.own)
+    if old.side != new.side or not np.array_equal(old.own, new.own):
+        return False
+    # of few values a scale is a guess
+    return bool((np.abs(np.log(old.factor[old.own] / new.factor[old.own])) < np.log(OTHER_SCALE)).all())
 
 
 def check_units(start: Posterior, observations: Observations) -> None:

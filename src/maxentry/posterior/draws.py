@@ -22,7 +22,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import math
-import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -99,23 +98,6 @@ class Draws(NamedTuple):
         sigma2 = self.sigma2[pick] if rank and self.sigma2 is not None else None
         rest = (None if array is None else array[pick] for array in self[7:])
         return Draws(left, right, row, col, mu, eta2, sigma2, *rest)
-
-
-def copy_to_change(array: Floats, lines: int) -> Floats:
-    """A copy of pooled draws (S, m, …) to change so many lines of; it shares the rest with the file they are in."""
-    mapped: np.memmap[Any, Any] | None = None
-    base: Any = array
-    while isinstance(base, np.ndarray):
-        mapped, base = base if isinstance(base, np.memmap) else mapped, base.base
-    if mapped is None or mapped.filename is None or not (array.flags.c_contiguous and array.size):
-        check_memory(array.nbytes, f"a copy of {len(array)} draws")
-        return array.copy()
-    page = max(array[0, 0].nbytes, mmap.PAGESIZE)  # what is changed is copied by pages
-    check_memory(min(array.nbytes, 2 * len(array) * lines * page), f"{len(array)} draws of {lines} lines")
-    start, first = (x.__array_interface__["data"][0] for x in (array, mapped))
-    return np.asarray(
-        np.memmap(mapped.filename, array.dtype, "c", mapped.offset + start - first, array.shape)
-    )
 
 
 class Monitored(NamedTuple):

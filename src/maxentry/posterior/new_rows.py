@@ -38,7 +38,7 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from maxentry import frames
 from maxentry._io import check_memory
-from maxentry._types import Array, Indices
+from maxentry._types import Array, Flags, Indices
 from maxentry.acquisition import choose
 from maxentry.acquisition.problem import Problem
 from maxentry.acquisition.targets import GoalCriterion, average_lines
@@ -88,17 +88,23 @@ class NewRows:
         """What is observed of them, by position; None if nothing is."""
         self.n = len(form.row_labels or ())
         given, columns = posterior.fit.features[0], posterior.columns
-        encoded, unsure = self._encode(features)
+        encoded, hidden, new = self._encode(features)
         groups: list[Group] = []
         if features is None and isinstance(given, Basis):
             columns = columns.without_features(given)
-        elif unsure is not None and unsure.any() and columns.W is not None and isinstance(given, Basis):
-            patterns, place = np.unique(unsure, axis=0, return_inverse=True)
+        elif (
+            hidden is not None
+            and new is not None
+            and hidden.any()
+            and columns.W is not None
+            and isinstance(given, Basis)
+        ):
+            patterns, place = np.unique(np.stack([hidden, new], axis=1), axis=0, return_inverse=True)
             measured = posterior.observations.row_counts > 0
             groups = [
                 (
                     np.flatnonzero(place.ravel() == k),
-                    columns.without_some(given, own, measured) if own.any() else columns,
+                    columns.without_some(given, own[0], measured, own[1]) if own.any() else columns,
                 )
                 for k, own in enumerate(patterns)
             ]
@@ -106,33 +112,34 @@ class NewRows:
             posterior, self.n, self._repeats, apart, columns.means(encoded, self.n), columns, groups
         )
 
-    def _encode(self, features: Any) -> tuple[Array | None, Array | None]:
-        """Features of the new rows as the basis of the fitted ones has them, and how unsure each is.
+    def _encode(self, features: Any) -> tuple[Array | None, Flags | None, Flags | None]:
+        """Features of the new rows as the basis of the fitted ones has them, which are not known, and of new levels.
 
         None: nothing is known; nothing is missing.
         """
         data, given = self._posterior.observations, self._posterior.fit.features[0]
         if isinstance(given, Basis):
             if given.features is None:
-                return None, None
+                return None, None, None
             if features is None:
                 warn(
                     "expected features of the new rows, as the fit has, got none: they may be those of any fitted row",
                     stacklevel=4,
                 )
-                return None, None
+                return None, None, None
             new = given.features.encode(features, self._form.row_labels or (), counted=not self._named)
             if new.shape[0] != self.n:
                 raise DataError(f"expected features of {self.n} new rows, got {new.shape[0]}.")
             for note in new.notes:
                 warn(f"features of new rows: {note}", stacklevel=4)
-            return given.encode(new.matrix), None if new.table.is_sparse else new.unsure
+            known = None if new.table.is_sparse else ~new.known
+            return given.encode(new.matrix), known, None if known is None else new.new
         if features is not None:
             raise ParameterError("the fit has no row_features: leave out those of new rows")
         if given is None or self.observations is None:
-            return None, None
+            return None, None, None
         mask = self.observations.observed[: self.n].astype(float)
-        return find_basis(given, data.observed, 0).encode(normalise_mask(mask)), None
+        return find_basis(given, data.observed, 0).encode(normalise_mask(mask)), None, None
 
     @cached_property
     def _repeats(self) -> Any:

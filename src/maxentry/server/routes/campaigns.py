@@ -228,6 +228,8 @@ def _add(
         change(labels, cost=body.cost, features=body.features, who=body.who)
 
     done, notes = apply_change(service, here, claim, add), []
+    if body.features is None and state_after(here, done.version).settings.features_of(side) is None:
+        return schemas.ChangedResponse(version=done.version, notes=[])
     with suppress(MaxentryError):  # the rows are there already
         known = state_after(here, done.version - 1).settings.features_of(side)  # as it was before
         notes = look_at_features(body.features, labels, side, known)[1]
