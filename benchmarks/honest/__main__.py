@@ -32,10 +32,11 @@ def find_checks() -> dict[str, Check]:
 
 if __name__ == "__main__":
     head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.honest`. Before: commit b121af5."
+    today = ", ".join(f"`{name}`" for name in TODAY)
     head += (
         " All but `could_be_had` are of today's prior of row and column effects; that is of the one before,"
-        f" IG(1/2, 0.0001) ([averages](averages.md)). {', '.join(f'`{name}`' for name in TODAY)} are of today's sampler;"
-        " the others are of the same posterior, whose chains settled more slowly, and of campaigns whose fits began anew"
-        " within what was told at once. Times of `movielens` now are of another machine than before."
+        f" IG(1/2, 0.0001) ([averages](averages.md)). {today} are of today's sampler; the others are of the same"
+        " posterior, whose chains settled more slowly, and of campaigns whose fits began anew within what was told"
+        " at once. Times of `movielens` now are of another machine than before."
     )
     main(__doc__, head, HERE.parent / "honest.md", HERE / "results", find_checks())
