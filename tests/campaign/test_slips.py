@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from maxentry import Campaign, Sampling, complete
-from maxentry.transform import MOST_VALUES, find_percent, find_slips
+from maxentry.model.slips import find_percent, find_slips
+from maxentry.transform import MOST_VALUES
 
 Draw = Callable[[np.random.Generator, int], Any]
 SHORT = Sampling(chains=4, anneal=20, settle=20, draws=6, thin=2)

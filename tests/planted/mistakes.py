@@ -690,6 +690,27 @@ SHARED = [
         "test_belief.py",
     ),
     Mistake(
+        "model/slips.py",
+        "return lines if fits.all() else lines[:0]",
+        "return lines",
+        "any large lines among shares are in percent",
+        "campaign/test_slips.py",
+    ),
+    Mistake(
+        "transform.py",
+        "found &= away > FAR_AWAY * rest",
+        "found &= away > FAR_AWAY * typical",
+        "hits among values near zero are another unit",
+        "posterior/test_scales.py",
+    ),
+    Mistake(
+        "campaign/fits.py",
+        'model += [find_anchor(state, n)] if kind != "anchor" else []',
+        "model += []",
+        "the same values told otherwise have the same name in the cache",
+        "campaign/test_fitting.py",
+    ),
+    Mistake(
         "transform.py",
         "return _log((y - self.low) / (self.high - y))",
         "return _log((y - self.low) / (1.0 - y))",

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from maxentry import Sampling, complete
-from maxentry.transform import FEWEST_FAR, name_far
+from maxentry.model.slips import name_far
+from maxentry.transform import FEWEST_FAR
 
 SHORT = Sampling(chains=4, anneal=20, settle=20, draws=6, thin=2)
 

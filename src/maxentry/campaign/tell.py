@@ -38,9 +38,10 @@ from maxentry.campaign.state import State
 from maxentry.errors import CampaignError, DataError, LabelError, MaxentryError, ParameterError, is_whole
 from maxentry.frames import is_sequence, to_list
 from maxentry.labels import Axis, check_labels, label_text, place
+from maxentry.model.slips import note_slips
 from maxentry.readings import Reading
 from maxentry.tables.doubts import doubt_labels
-from maxentry.transform import MOST_VALUES, is_beyond, note_slips
+from maxentry.transform import MOST_VALUES, is_beyond
 from maxentry.wording import as_text, sentence, show
 
 Outcome = tuple[Sequence[Event], None]

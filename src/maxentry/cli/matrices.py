@@ -26,6 +26,7 @@ from maxentry.cells import (
 from maxentry.cli.output import STD, show_warnings, warn
 from maxentry.errors import DataError
 from maxentry.labels import label_text
+from maxentry.model.slips import warn_of_slips
 from maxentry.readings import Reading, parse_line
 from maxentry.tables import Format, Table
 from maxentry.tables.doubts import doubt_table, warn_of_copies
@@ -38,7 +39,6 @@ from maxentry.tables.layout import (
     refuse_line_numbers,
     suggest_names,
 )
-from maxentry.transform import warn_of_slips
 from maxentry.wording import is_word, name_unused, show
 
 if TYPE_CHECKING:

@@ -30,6 +30,7 @@ from maxentry.labels import place
 from maxentry.model.likelihood import GAUSSIAN, Likelihood, Noise
 from maxentry.model.link import Basis, Observed, find_basis
 from maxentry.model.priors import KNOWN, Priors
+from maxentry.model.slips import name_far
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
 from maxentry.posterior.diagnostics import find_stuck_chains
@@ -37,7 +38,7 @@ from maxentry.posterior.draws import MEMORY, Draws, DrawStore
 from maxentry.posterior.gibbs import DrawBuffers, GibbsData, GibbsState, Units, Workspace
 from maxentry.posterior.schedule import ABUNDANT, Sampling, sweep_work
 from maxentry.progress import Progress, compiling_notice
-from maxentry.transform import NONE, Scales, Scaling, Transform, ValueMap, find_scales, name_far
+from maxentry.transform import NONE, Scales, Scaling, Transform, ValueMap, find_scales
 
 PriorsOf = Callable[[int], Priors]  # the priors of a chain of a given rank
 Sweeps = Callable[[GibbsState, Array, DrawBuffers, int], GibbsState]  # (state, betas, buffers, thin) -> state
@@ -196,9 +197,8 @@ class ChainRun:
         return ChainRun(chains, DrawBuffers(left, right, row, col, scalars), places, self.interrupted, store)
 
 
-def describe_far(fit: ModelSpec, observations: Observations) -> str:
+def describe_far(fit: ModelSpec, o: Observations) -> str:
     """Name values that lie far from all others, which Gaussian noise takes for signal; "" where there are none."""
-    o = observations
     if fit.noise != "gaussian" or fit.likelihood.discrete or o.low is not None:
         return ""
     z = model_values(fit.value_map, o).values

@@ -23,6 +23,7 @@ from maxentry.model.likelihood import DataKind, Likelihood, Noise, NoiseChoice, 
 from maxentry.model.link import read_side
 from maxentry.model.noise import choose_noise, warn_of_known_noise
 from maxentry.model.priors import Priors
+from maxentry.model.slips import warn_of_slips
 from maxentry.observations import Observations, find_kind
 from maxentry.posterior import chains
 from maxentry.posterior.archive import REST
@@ -47,12 +48,12 @@ from maxentry.posterior.schedule import (
 from maxentry.posterior.streaming import Watched
 from maxentry.progress import track
 from maxentry.tables.doubts import warn_of_labels, warn_of_lines
-from maxentry.transform import NONE, Scaling, Transform, warn_of_beyond, warn_of_slips
+from maxentry.transform import NONE, Scaling, Transform, warn_of_beyond
 from maxentry.wording import show
 
 FEW = 0.03  # share of new observations up to which chains hardly have to move
 FEW_SETTLE, FEW_THIN = 6, 1
-OTHER_SCALE = 3.0  # times the scale of a line in other units, from which chains begin anew
+OTHER_SCALE = 3.0  # times the scale of a line, a guess of few values, from which chains begin anew
 UNITS_RANGE = 1e6  # of the spread of new data over that of the old; beyond it digits run out
 
 
@@ -436,14 +437,10 @@ def same_scales(start: Posterior, observations: Observations) -> bool:
     Where every line has one by the user's wish, the scales of before serve as well: they need not be exact.
     """
     old, new = start.fit.scales, start.fit.find_scales(observations)
-    if old is None or new is None:
-        return old is new
-    if start.fit.scale != "auto":
-        return True
-    if old.side != new.side or not np.array_equal(old.own, new.own):
-        return False
-    # of few values a scale is a guess
-    return bool((np.abs(np.log(old.factor[old.own] / new.factor[old.own])) < np.log(OTHER_SCALE)).all())
+    if old is None or new is None or start.fit.scale != "auto":
+        return (old is None) == (new is None)
+    same = old.side == new.side and np.array_equal(old.own, new.own)
+    return same and bool((np.abs(np.log(old.factor / new.factor)) < np.log(OTHER_SCALE)).all())
 
 
 def check_units(start: Posterior, observations: Observations) -> None:

@@ -16,11 +16,11 @@ from maxentry._types import Flags
 from maxentry.belief import Entries
 from maxentry.errors import DataError, ParameterError, is_whole
 from maxentry.model.likelihood import DataKind, kind_words
+from maxentry.model.slips import warn_of_slips
 from maxentry.observations import Observations, find_kind
 from maxentry.posterior.intervals import check_level, predict
 from maxentry.summary.places import place_values
 from maxentry.tables.doubts import warn_of_labels, warn_of_lines
-from maxentry.transform import warn_of_slips
 from maxentry.wording import count, number, show
 
 if TYPE_CHECKING:
