@@ -15,7 +15,7 @@ from scipy import sparse
 
 from maxentry import Sampling, complete, tables
 from maxentry.errors import DataError, LabelError, MaxentryError
-from maxentry.features import Features, FeatureTable, describe_far, read_features, read_labels
+from maxentry.features import Features, FeatureTable, describe_slips, read_features, read_labels
 from maxentry.labels import Axis
 
 ROWS = Axis("row", 4, ("a", "b", "c", "d"))
@@ -343,11 +343,11 @@ def test_numbers_that_must_be_slips_are_named() -> None:
     (note,) = Features.of(pd.DataFrame(slip), axis).notes
     assert "far from all others, of which one spoils its feature: '1' has -999 (nine tenths: -1" in note
     known = Features.of(pd.DataFrame(many), axis).table
-    far = describe_far(FeatureTable(known.names, known.levels, np.array([[9e3, 0.1]])), known)
+    far = describe_slips(FeatureTable(known.names, known.levels, np.array([[9e3, 0.1]])), known)
     assert "'0' has 9000 (nine tenths" in far[0]
     skewed = np.random.default_rng(0).lognormal(size=(1000, 50))
     assert Features.of(skewed, Axis("row", 1000, None)).notes == ()
-    assert describe_far(FeatureTable(known.names, known.levels, np.array([[2.0, 0.1]])), known) == []
+    assert describe_slips(FeatureTable(known.names, known.levels, np.array([[2.0, 0.1]])), known) == []
 
 
 def test_features_of_which_nothing_is_known_are_called_so() -> None:

@@ -229,7 +229,7 @@ def look_at_features(
     given: Any, labels: Labels, side: str, known: FeatureTable | None
 ) -> tuple[FeatureTable | None, list[str]]:
     """Return the features of rows (or columns) that are added, and what to say of those that are missing."""
-    from maxentry.features import describe_far, describe_missing, read_features
+    from maxentry.features import describe_missing, describe_slips, read_features
     from maxentry.labels import Axis
 
     axis = Axis(side, len(labels), labels)
@@ -241,7 +241,7 @@ def look_at_features(
     dense = known is not None and not known.is_sparse and not table.is_sparse
     missing = describe_missing(table.match(known) if known is not None and dense else table)
     levels = table.new_levels(known) if known is not None and dense else []
-    said = (*notes, *missing, *levels, *describe_far(table, known))
+    said = (*notes, *missing, *levels, *describe_slips(table, known))
     return _check_size(table, side), [f"{side} features: {note}" for note in said]
 
 

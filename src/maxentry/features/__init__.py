@@ -5,7 +5,7 @@ is one column for each of its levels, a missing value is the mean of its column 
 column has mean 0 and variance 1. `Features.encode` gives new rows in the same columns.
 """
 
-from maxentry.features.features import Features, describe_far, describe_missing
+from maxentry.features.features import Features, describe_missing, describe_slips
 from maxentry.features.table import FeatureTable, read_features, read_labels
 
-__all__ = ["FeatureTable", "Features", "describe_far", "describe_missing", "read_features", "read_labels"]
+__all__ = ["FeatureTable", "Features", "describe_missing", "describe_slips", "read_features", "read_labels"]

@@ -256,7 +256,7 @@ def describe_missing(table: FeatureTable, most: float = np.inf) -> list[str]:
     return [f"missing values are taken as the mean of their column, and marked: {some}"] if some else []
 
 
-def describe_far(table: FeatureTable, known: FeatureTable | None = None) -> list[str]:
+def describe_slips(table: FeatureTable, known: FeatureTable | None = None) -> list[str]:
     """Name numbers far from all others, and from those of a known table: by them features are standardised."""
     if table.is_sparse or (known is not None and known.is_sparse):
         return []
@@ -282,7 +282,7 @@ def describe_far(table: FeatureTable, known: FeatureTable | None = None) -> list
 
 def _describe(table: FeatureTable, encoding: Encoding) -> list[str]:
     """What was done to features that are missing or constant, and what may be a mistake."""
-    notes = describe_missing(table, len(table)) + describe_far(table)
+    notes = describe_missing(table, len(table)) + describe_slips(table)
     lost = sorted({*range(len(table.names))} - {*encoding.source.tolist()})
     if lost:
         notes.append(
