@@ -49,6 +49,9 @@ FEWEST = 3  # values of a line whose scale can be told
 EVIDENCE = 6  # values of a line in another unit: three or four may be nearly equal by chance
 # … or as few as two, all of which lie so many times as far away as all others do. Half of an interval of a normal value
 # over 1.645 sds, in units of the range of 2, 3, 4 or 5 values, by Student's t
+HITS = (
+    0.98  # share of the values of other lines that are smaller than what is in another unit: some have hits
+)
 FAR_AWAY, BY_RANGE = 10.0, (3.4, 1.07, 0.69, 0.56)
 SCALE_ERROR = 1.2  # sd of the log of a robust spread, times the root of the number of values
 UPPER_QUARTILE = 1.15  # of |x| for a standard normal x
@@ -361,8 +364,9 @@ def find_scales(
 
     "columns" and "rows" scale every line by its own spread, shrunken to the typical one where values are few. "auto"
     scales only lines that differ beyond doubt: in other units, not merely more or less varied. Where both columns and
-    rows seem to, it takes the side that leaves fewer of both: beside rows in other units, columns that have hardly any
-    of their values look small. centred: whether the model has means, so that locations are free.
+    rows seem to, it takes the side without small ones, or that leaves fewer of both: beside rows in other units,
+    columns that have hardly any of their values look small. centred: whether the model has means, so that locations
+    are free.
     """
     whole = values.size <= MOST_VALUES
     if not whole:  # at random: every tenth value, say, may be of the same few columns
@@ -375,18 +379,18 @@ def find_scales(
     def measure(side: Side, x: Array) -> Scales | None:
         spreads = LineSpreads.measure(lines[side], x, sizes[side], centred)
         other = lines["rows" if side == "columns" else "columns"]
-        return spreads.scales(side, every=wish != "auto", entries=(lines[side], other, x) if whole else None)
+        return spreads.scales(side, every=wish != "auto", entries=(lines[side], other, x), whole=whole)
 
     found = [scales for side in sides if (scales := measure(side, values)) is not None]
     if len(found) < 2:
         return found[0] if found else None
 
-    def left(scales: Scales) -> int:
+    def doubt(scales: Scales) -> tuple[bool, int]:
         shift, factor = scales.at(rows, cols)
         again = (measure(side, (values - shift) / factor) for side in sides)
-        return sum(other.own.size for other in again if other is not None)
+        return bool((factor < 1).any()), sum(other.own.size for other in again if other is not None)
 
-    return min(found, key=left)
+    return min(found, key=doubt)
 
 
 Entries = tuple[Indices32, Indices32, Array]  # the lines and the other lines of values, and these
@@ -427,10 +431,12 @@ class LineSpreads(NamedTuple):
         low, high = (quantile(values, q, order) for q in (0.0, 1.0))
         return cls(n, middle, spread, largest, distinct, low, high, centred)
 
-    def scales(self, side: Side, *, every: bool, entries: Entries | None = None) -> Scales | None:
+    def scales(
+        self, side: Side, *, every: bool, entries: Entries | None = None, whole: bool = True
+    ) -> Scales | None:
         """Return scales of every line, or of those that differ beyond doubt; None if no line gets one.
 
-        entries: all of them, to find lines of few values that differ, too.
+        entries: what was measured, for lines that differ; whole: whether that is all, so that few of a line are few.
         """
         known = (self.n >= FEWEST) & (self.spread > 0)
         if known.sum() < 2:
@@ -441,8 +447,14 @@ class LineSpreads(NamedTuple):
         error = SCALE_ERROR / np.sqrt(np.maximum(self.n, 1))
         centre = _lower_median(self.middle[known])
         scaled, moved = self._beyond_doubt(known, ratio, error, np.exp(typical), centre)
-        if self.centred and entries is not None and not every:
-            few = self._find_few(scaled | moved, centre, entries)
+        if entries is not None and not every:
+            far = self._away(centre) > FAR_AWAY * _lower_median(self.largest[self.n > 0])
+            few = far & (self.n < EVIDENCE) & self.centred
+            rest = np.abs(entries[2][~(scaled | moved | few)[entries[0]]] - centre)
+            high = float(np.quantile(rest, HITS, method="lower")) if rest.size else 0.0
+            scaled &= (ratio < 0) | (self.spread > high)
+            moved &= np.abs(self.middle - centre) > high
+            few &= whole & self._stand_apart(few, rest.max(initial=0.0), centre, entries)
             by_range = (self.high - self.low) * np.take(BY_RANGE, np.clip(self.n - 2, 0, 3))
             ratio = np.where(few, np.log(np.maximum(by_range, np.exp(typical))) - typical, ratio)
             # in another unit, so that the spread is another one, too, if it looks so
@@ -457,21 +469,19 @@ class LineSpreads(NamedTuple):
         found = Scales(side, shift, factor)
         return found if found.own.size else None
 
-    def _find_few(self, odd: Flags, centre: float, entries: Entries) -> Flags:
-        """Which lines of 2 to 5 entries have them all farther away, on one side, than any other value by far.
+    def _away(self, centre: float) -> Array:
+        """How far from the centre all values of each line are, on one side; negative where they are on both."""
+        return np.asarray(np.maximum(self.low - centre, centre - self.high))
 
-        Hits are no such lines: other lines have some, too. Repeated measurements are one entry. odd: lines that are
-        known to be in other units.
+    def _stand_apart(self, few: Flags, rest: float, centre: float, entries: Entries) -> Flags:
+        """Which of few lines have 2 entries or more, all of them farther away than the rest by far.
+
+        Repeated measurements are one entry.
         """
-        line, other, values = entries
-        away = np.maximum(self.low - centre, centre - self.high)
-        typical = _lower_median(self.largest[self.n > 0])
-        found = (self.n > 1) & (self.n < EVIDENCE) & (away > FAR_AWAY * typical)
-        rest = np.abs(values[~(found | odd)[line]] - centre).max(initial=0.0)
-        found &= away > FAR_AWAY * rest
-        for j in np.flatnonzero(found):
-            found[j] = np.unique(other[line == j]).size > 1
-        return np.asarray(found)
+        apart = few & (self.n > 1) & (self._away(centre) > FAR_AWAY * rest)
+        for j in np.flatnonzero(apart):
+            apart[j] = np.unique(entries[1][entries[0] == j]).size > 1
+        return apart
 
     def _beyond_doubt(
         self, known: Flags, ratio: Array, error: Array, typical: float, centre: float

@@ -698,8 +698,8 @@ SHARED = [
     ),
     Mistake(
         "transform.py",
-        "found &= away > FAR_AWAY * rest",
-        "found &= away > FAR_AWAY * typical",
+        "scaled &= (ratio < 0) | (self.spread > high)",
+        "pass",
         "hits among values near zero are another unit",
         "posterior/test_scales.py",
     ),
