@@ -31,7 +31,8 @@ from maxentry.transform import NONE, Transform
 # Law 3: with a mask, the default takes random entries where choosing promises little more.
 # Law 4: row and column effects have a half-Cauchy prior.
 # Law 5: the variance of effects along X mixes, and chains settle for longer.
-LAW = 5
+# Law 6: fits begin anew where a tell ends.
+LAW = 6
 
 
 class Truth(NamedTuple):
