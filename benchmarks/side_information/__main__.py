@@ -36,8 +36,9 @@ beyond: where thirty times the stored numbers are fewer than those of the vector
 weighs most. Our rank is "auto", compared on parts of the training set; myFM has rank 10 and 300 sweeps.
 
 **useless**: ten columns of random numbers as features of rows, and the first of them alone; 12 splits of each table. Of
-real tables 30% of the entries are known, of simulated ones 40%. These are as the fit without features expects them, so
-that any other prior must lose. **sweep**: 1,000 x 1,000, 50,000 measurements, rank 8.
+real tables 30% of the entries are known, of simulated ones 15 to 40%. Simulated ones are as the fit without features
+expects them, so that any other prior must lose; what was tried: [notes](NOTES.md#useless-features).
+**sweep**: 1,000 x 1,000, 50,000 measurements, rank 8.
 """
 CHECKS = against_macau.CHECKS | misfit.CHECKS | large.CHECKS | ratings.CHECKS | harmless.CHECKS
 

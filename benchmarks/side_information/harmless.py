@@ -16,13 +16,18 @@ from maxentry.posterior import gibbs
 KNOWN = Path(__file__).parent / "results" / "useless.jsonl"
 TABLES = ("direct arylation", "Buchwald-Hartwig", "kinase pKd")
 SIMULATED = "simulated 30 x 20, rank 3"
+WITH_LEVELS = {  # rows, columns, rank, share known, noise; components weaken, rows and columns have levels
+    "simulated 60 x 40, rank 3, levels": (60, 40, 3, 0.3, 0.3),
+    "simulated 100 x 60, rank 3, levels": (100, 60, 3, 0.15, 0.3),
+    "simulated 80 x 30, rank 2, levels": (80, 30, 2, 0.2, 0.5),
+}
 SEEDS = 12
 
 
 def useless(quick: bool) -> list[Line]:
     """Ten random features of rows, and one of them; everything else by default."""
     lines, all_ratios = [], dict[str, list[float]](ten=[], one=[])
-    for name in (SIMULATED,) if quick else (*TABLES, SIMULATED):
+    for name in (SIMULATED,) if quick else (*TABLES, SIMULATED, *WITH_LEVELS):
         ratios = dict[str, list[float]](ten=[], one=[])
         for seed in range(1 if quick else SEEDS):
             plain, ten = recall(KNOWN, [name, seed], lambda at=(name, seed): errors(*at, (0, 10)))
@@ -47,7 +52,12 @@ def spread(ratios: list[float]) -> str:
 def errors(name: str, seed: int, widths: tuple[int, ...]) -> list[float]:
     """Errors of held-out entries with so many features, 0: without."""
     rng = np.random.default_rng([51, seed])
-    if name == SIMULATED:
+    if name in WITH_LEVELS:
+        m1, m2, rank, share, noise = WITH_LEVELS[name]
+        M = (rng.standard_normal((m1, rank)) * 0.7 ** np.arange(rank)) @ rng.standard_normal((rank, m2))
+        M += 0.7 * rng.standard_normal((m1, 1)) + 0.7 * rng.standard_normal(m2)
+        known = rng.random(M.shape) < share
+    elif name == SIMULATED:
         M = rng.standard_normal((30, 3)) @ rng.standard_normal((3, 20)) + 0.5 * rng.standard_normal(20)
         known, noise = rng.random(M.shape) < 0.4, 0.5
     else:
