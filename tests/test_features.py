@@ -333,6 +333,13 @@ def test_labels_of_new_rows_in_a_first_column_are_labels_whatever_it_is_called()
     )
     assert "1 feature that the fit does not have, left out: 'remark'" in left_out.notes
     np.testing.assert_array_equal(left_out.table.cells[:, 0], [1.0, 5.0])
+    numbered = new.rename({"molecule": "id"}).with_columns(id=pl.Series([102, 101]))
+    found = F.encode(numbered, (101, 102))
+    np.testing.assert_array_equal(found.table.cells[:, 0], [5.0, 1.0])
+    assert found.notes == ()
+    assert (
+        "left out: 'id'" in F.encode(numbered).notes[0]
+    )  # of rows without labels it is a column like others
 
 
 def test_numbers_that_must_be_slips_are_named() -> None:
@@ -341,11 +348,16 @@ def test_numbers_that_must_be_slips_are_named() -> None:
     slip = many.copy()
     slip[5, 1] = -999
     (note,) = Features.of(pd.DataFrame(slip), axis).notes
-    assert "far from all others, of which one spoils its feature: '1' has -999 (nine tenths: -1" in note
+    assert "far from all others (one such number spoils its feature): '1' has -999 (nine tenths: -1" in note
+    slip[[7, 9], 1] = -999  # a code for missing values, written every time
+    many_codes = np.vstack([slip, slip[10:40], slip[10:40]])
+    assert "'1' has -999" in Features.of(many_codes, Axis("row", 100, None)).notes[0]
     known = Features.of(pd.DataFrame(many), axis).table
     far = describe_slips(FeatureTable(known.names, known.levels, np.array([[9e3, 0.1]])), known)
     assert "'0' has 9000 (nine tenths" in far[0]
     skewed = np.random.default_rng(0).lognormal(size=(1000, 50))
+    assert Features.of(skewed, Axis("row", 1000, None)).notes == ()
+    skewed[0] = 0.0  # one size is not known, or there is nothing
     assert Features.of(skewed, Axis("row", 1000, None)).notes == ()
     assert describe_slips(FeatureTable(known.names, known.levels, np.array([[2.0, 0.1]])), known) == []
 

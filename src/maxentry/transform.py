@@ -47,15 +47,13 @@ FAR = 3.0  # so many times the range of nine tenths of the values beyond it; nor
 FEWEST_FAR = 20  # values that have such a range
 FEWEST = 3  # values of a line whose scale can be told
 EVIDENCE = 6  # values of a line in another unit: three or four may be nearly equal by chance
-# … or as few as two, all of which lie so many times as far away as all others do. Half of an interval of a normal value
-# over 1.645 sds, in units of the range of 2, 3, 4 or 5 values, by Student's t
-HITS = (
-    0.98  # share of the values of other lines that are smaller than what is in another unit: some have hits
-)
-FAR_AWAY, BY_RANGE = 10.0, (3.4, 1.07, 0.69, 0.56)
+FAR_AWAY = 10.0  # … or as few as two, all of them so many times as far away as all others
+# the sd of these lines, over the range of 2, 3, 4 or 5 values: 90% of the others then are as near as Student's t says
+BY_RANGE = (3.4, 1.09, 0.75, 0.59)
+HITS = 0.98  # share of the values of other lines that a line in another unit exceeds: these may have hits
 SCALE_ERROR = 1.2  # sd of the log of a robust spread, times the root of the number of values
 UPPER_QUARTILE = 1.15  # of |x| for a standard normal x
-MOST_VALUES = 500_000  # to find scales from; of more, evenly spaced ones
+MOST_VALUES = 500_000  # to find scales from; of more, some at random
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,21 +374,28 @@ def find_scales(
     sizes = {"columns": shape[1], "rows": shape[0]}
     sides: tuple[Side, ...] = ("columns", "rows") if wish == "auto" else () if wish == "none" else (wish,)
 
-    def measure(side: Side, x: Array) -> Scales | None:
+    def measure(side: Side, x: Array) -> OwnScales | None:
         spreads = LineSpreads.measure(lines[side], x, sizes[side], centred)
         other = lines["rows" if side == "columns" else "columns"]
         return spreads.scales(side, every=wish != "auto", entries=(lines[side], other, x), whole=whole)
 
-    found = [scales for side in sides if (scales := measure(side, values)) is not None]
+    found = [own for side in sides if (own := measure(side, values)) is not None]
     if len(found) < 2:
-        return found[0] if found else None
+        return found[0].scales if found else None
 
-    def doubt(scales: Scales) -> tuple[bool, int]:
-        shift, factor = scales.at(rows, cols)
+    def doubt(own: OwnScales) -> tuple[bool, int]:
+        shift, factor = own.scales.at(rows, cols)
         again = (measure(side, (values - shift) / factor) for side in sides)
-        return bool((factor < 1).any()), sum(other.own.size for other in again if other is not None)
+        return own.small, sum(other.scales.own.size for other in again if other is not None)
 
-    return min(found, key=doubt)
+    return min(found, key=doubt).scales
+
+
+class OwnScales(NamedTuple):
+    """The scales of lines of one side, and whether some have them because their values are small."""
+
+    scales: Scales
+    small: bool
 
 
 Entries = tuple[Indices32, Indices32, Array]  # the lines and the other lines of values, and these
@@ -433,7 +438,7 @@ class LineSpreads(NamedTuple):
 
     def scales(
         self, side: Side, *, every: bool, entries: Entries | None = None, whole: bool = True
-    ) -> Scales | None:
+    ) -> OwnScales | None:
         """Return scales of every line, or of those that differ beyond doubt; None if no line gets one.
 
         entries: what was measured, for lines that differ; whole: whether that is all, so that few of a line are few.
@@ -447,14 +452,17 @@ class LineSpreads(NamedTuple):
         error = SCALE_ERROR / np.sqrt(np.maximum(self.n, 1))
         centre = _lower_median(self.middle[known])
         scaled, moved = self._beyond_doubt(known, ratio, error, np.exp(typical), centre)
+        small = scaled & (ratio < 0) & ~moved
         if entries is not None and not every:
             far = self._away(centre) > FAR_AWAY * _lower_median(self.largest[self.n > 0])
             few = far & (self.n < EVIDENCE) & self.centred
-            rest = np.abs(entries[2][~(scaled | moved | few)[entries[0]]] - centre)
+            line, _, values = entries
+            rest = np.abs(values[~(scaled | moved | few)[line]] - centre)
             high = float(np.quantile(rest, HITS, method="lower")) if rest.size else 0.0
             scaled &= (ratio < 0) | (self.spread > high)
             moved &= np.abs(self.middle - centre) > high
-            few &= whole & self._stand_apart(few, rest.max(initial=0.0), centre, entries)
+            most = float(np.abs(values[~(scaled | moved | few)[line]] - centre).max(initial=0.0))
+            few &= whole & self._stand_apart(few, most, centre, entries)
             by_range = (self.high - self.low) * np.take(BY_RANGE, np.clip(self.n - 2, 0, 3))
             ratio = np.where(few, np.log(np.maximum(by_range, np.exp(typical))) - typical, ratio)
             # in another unit, so that the spread is another one, too, if it looks so
@@ -467,7 +475,7 @@ class LineSpreads(NamedTuple):
         location = np.where(scaled | moved, self.middle, centre)
         shift = np.where((factor == 1.0) & ~moved, 0.0, location - factor * centre)
         found = Scales(side, shift, factor)
-        return found if found.own.size else None
+        return OwnScales(found, bool(small.any())) if found.own.size else None
 
     def _away(self, centre: float) -> Array:
         """How far from the centre all values of each line are, on one side; negative where they are on both."""
@@ -479,9 +487,12 @@ class LineSpreads(NamedTuple):
         Repeated measurements are one entry.
         """
         apart = few & (self.n > 1) & (self._away(centre) > FAR_AWAY * rest)
-        for j in np.flatnonzero(apart):
-            apart[j] = np.unique(entries[1][entries[0] == j]).size > 1
-        return apart
+        line, other, _ = entries
+        some = np.flatnonzero(apart[line])
+        order = some[np.lexsort((other[some], line[some]))]
+        new = np.ones(order.size, dtype=bool)
+        new[1:] = (np.diff(line[order]) > 0) | (np.diff(other[order]) > 0)
+        return np.asarray(apart & (np.bincount(line[order][new], minlength=apart.size) > 1))
 
     def _beyond_doubt(
         self, known: Flags, ratio: Array, error: Array, typical: float, centre: float

@@ -704,6 +704,27 @@ SHARED = [
         "posterior/test_scales.py",
     ),
     Mistake(
+        "transform.py",
+        "OwnScales(found, bool(small.any()))",
+        "OwnScales(found, bool((factor < 1).any()))",
+        "far lines of a smaller spread are small",
+        "posterior/test_scales.py",
+    ),
+    Mistake(
+        "transform.py",
+        "new[1:] = (np.diff(line[order]) > 0) | (np.diff(other[order]) > 0)",
+        "pass",
+        "one entry measured again is a line in another unit",
+        "posterior/test_scales.py",
+    ),
+    Mistake(
+        "features/table.py",
+        "texts = {*map(label_text, first.cells)}",
+        "texts = {x for x in first.cells if isinstance(x, str)}",
+        "numbers in a first column are no labels",
+        "test_features.py",
+    ),
+    Mistake(
         "campaign/fits.py",
         'model += [find_anchor(state, n)] if kind != "anchor" else []',
         "model += []",

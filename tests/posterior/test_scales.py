@@ -142,7 +142,7 @@ def test_one_entry_measured_again_is_no_line_in_another_unit():
     spreads = LineSpreads.measure(j, y, Y.shape[1], True)
     assert spreads.scales("columns", every=False, entries=(j, i, y)) is None
     i[-1] = 1
-    assert spreads.scales("columns", every=False, entries=(j, i, y)).own.tolist() == [ODD]
+    assert spreads.scales("columns", every=False, entries=(j, i, y)).scales.own.tolist() == [ODD]
 
 
 def test_intervals_of_a_line_in_other_units_with_few_values_are_not_too_short():
@@ -160,11 +160,15 @@ def test_intervals_of_a_line_in_other_units_with_few_values_are_not_too_short():
 
 
 @pytest.mark.parametrize("known", [0.35, 0.7])
-def test_where_many_lines_are_in_other_units_those_of_the_other_side_are_not_taken_for_small(known):
-    """Columns with hardly any value of the odd rows have a thousandth of the spread of the others."""
-    for seed in range(10):
+@pytest.mark.parametrize("factor", [100.0, 0.1, 0.02])
+def test_where_many_lines_are_in_other_units_those_of_the_other_side_are_not_taken_for_small(known, factor):
+    """Columns with hardly any value of the odd rows have a thousandth of the spread of the others.
+
+    Odd rows that vary less than the others have factors below 1, and are not small for that.
+    """
+    for seed in (*range(10), 11, 21, 23, 53, 59):
         Y = table(30, 18, known, seed)
-        Y[:10] = 5000 + 100 * Y[:10]
+        Y[:10] = 5000 + factor * Y[:10]
         for turned, side in ((Y, "rows"), (Y.T, "columns")):
             found = scales_of(turned)
             assert found.side == side
@@ -227,7 +231,7 @@ def test_wishes():
         *np.zeros((2, 5)),
         True,
     )
-    factor = spreads.scales("columns", every=True).factor
+    factor = spreads.scales("columns", every=True).scales.factor
     assert 1.5 < factor[3] < 0.8 * factor[4] < 4
     # without means there are no locations
     assert (scales_of(Y, "columns", centred=False).shift == 0).all()

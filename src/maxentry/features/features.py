@@ -23,7 +23,7 @@ from maxentry.wording import count, shorten
 
 CONSTANT = 1e-12  # a column that varies by less than this share of its largest value is constant
 RARE = 0.2  # a level with fewer rows than this share of those of the commonest is rare
-FEW_SLIPS = 2  # numbers of a feature that lie far from all others; more are no slips
+FEW_SLIPS = 2  # different numbers of a feature that lie far from all others; more are no slips
 VALUE, MISSING = -1, -2  # what a column of the matrix holds, where it is not a level
 
 
@@ -268,13 +268,14 @@ def describe_slips(table: FeatureTable, known: FeatureTable | None = None) -> li
         x = np.concatenate([old, column])
         some = np.flatnonzero(np.isfinite(x))
         far = some[find_far(x[some])]
-        if (x[some] > 0).all():  # sizes that vary by factors lie far from most without being slips
-            far = np.intersect1d(far, some[find_far(np.log(x[some]))])
-        if 0 < far.size <= FEW_SLIPS and (far >= len(old)).any():
+        if (x[some] >= 0).all():  # sizes that vary by factors lie far from most without being slips
+            sizes = some[x[some] > 0]
+            far = np.intersect1d(far, sizes[find_far(np.log(x[sizes]))])
+        if 0 < np.unique(x[far]).size <= FEW_SLIPS and (far >= len(old)).any():
             low, high = np.quantile(x[np.setdiff1d(some, far)], (0.05, 0.95))
             found.append(f"{show(name)} has {x[far.max()]:.4g} (nine tenths: {low:.4g} to {high:.4g})")
     return (
-        [f"numbers far from all others, of which one spoils its feature: {'; '.join(found[:3])}"]
+        [f"numbers far from all others (one such number spoils its feature): {'; '.join(found[:3])}"]
         if found
         else []
     )

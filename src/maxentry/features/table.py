@@ -234,8 +234,8 @@ def read_new(
     wanted = {*map(label_text, labels)}
     if source.labels is None and source.columns and not counted:
         first = source.columns[0]
-        texts = {x for x in first.cells if isinstance(x, str)}
-        if first.name not in known.names and wanted <= texts and len(texts) == len(first.cells):
+        texts = {*map(label_text, first.cells)}
+        if first.name not in known.names and wanted and wanted <= texts and len(texts) == len(first.cells):
             source = _split_labels(source, Axis("row", 0, None), own=True)
     common = [column for column in source.columns if column.name in known.names]
     if not common:
@@ -317,14 +317,15 @@ def _align(
     for k, text in enumerate(texts):
         if text in known:
             places[known[text]] = k
-    if len(strange) == len(texts):
+    counts_from_one = axis.labels is None and {"1", str(axis.size)} <= {*texts} and "0" not in texts
+    if len(strange) == len(texts) and not counts_from_one:
         got = show(labels[0]) if len(texts) else "none"
         example = axis.show(0) if axis.size else "none"
         raise DataError(
             f"expected features by {axis.name} label ({example}, ...), got {got}, ... and none of these.",
             hint="The labels are a frame's index, a column named row or col, or else the first column.",
         )
-    if axis.labels is None and str(axis.size) in texts and "0" not in texts:  # each would be its neighbour's
+    if counts_from_one:  # each would be its neighbour's
         raise DataError(
             f"expected features of {axis.name}s 0 to {axis.size - 1}, which have no labels, got those of 1 to "
             f"{axis.size}.",

@@ -176,8 +176,9 @@ def note_units(goal: Goal, data: Observations, transform: object = "none") -> st
         if goal.per == axis.name:  # compared within each, or an average of each
             continue
         side: Side = "rows" if axis.name == "row" else "columns"
-        found = LineSpreads.measure(line, data.values, axis.size, True).scales(side, every=False)
-        if found is not None:
+        own = LineSpreads.measure(line, data.values, axis.size, True).scales(side, every=False)
+        if own is not None:
+            found = own.scales
             which = describe_scales({axis.show(int(k)): float(found.factor[k]) for k in found.own})
             return (
                 f"Some {side} lie far from the rest, or vary far more or less: {which}. '{goal}' {does} values as they "

@@ -69,7 +69,8 @@ def find_slips(values: Array, rows: Indices | Indices32, cols: Indices | Indices
     if not (fills or step or 0 < low <= high < 10 * low):
         return slips[:0]
     slips = slips[(values[slips] > FAR * high) | (values[slips] < low / FAR)]
-    moved = values[slips] * 10.0 ** np.array([[-3], [-2], [-1], [1], [2], [3]])
+    with np.errstate(over="ignore"):
+        moved = values[slips] * 10.0 ** np.array([[-3], [-2], [-1], [1], [2], [3]])
     near = max(0.1 * (high - low), 0.5 * step)
     slips = slips[((low - near <= moved) & (moved <= high + near)).any(0)]
     for side in (rows, cols):
@@ -81,7 +82,7 @@ def find_slips(values: Array, rows: Indices | Indices32, cols: Indices | Indices
 def _step_of_grades(values: Array) -> float:
     """Return the step between values that are few and even, the highest two not rare, as they are of counts; else 0."""
     steps, times = np.unique(values, return_counts=True)
-    even = 2 < steps.size <= MOST_GRADES + 1 <= values.size and np.ptp(np.diff(steps)) < 1e-9
+    even = 2 < steps.size <= MOST_GRADES + 1 <= values.size and np.ptp(np.diff(steps)) <= 1e-9 * np.ptp(steps)
     common = steps.size * times[-2:].sum() >= 1.4 * values.size  # 2 where all come equally often
     return float(steps[1] - steps[0]) if even and common else 0.0
 

@@ -270,8 +270,8 @@ class Columns(NamedTuple):
         """The same of rows whose features in the columns `hidden` (p,) are not known.
 
         measured: which of the fitted rows have a measurement. new: of levels that are new. The coefficient of such a
-        level is unlike those of the others, whose number of rows says nothing: each of L levels counts the same. From L
-        draws and their mean a further one differs with (L + 1)/(L - 1) times their variance.
+        level is around 0, as those of the others are a priori, with (L + 1)/(L - 1) times the mean square of these L as
+        its variance. Each counts the same: how many rows have it says nothing of another.
         """
         assert self.W is not None
         new = np.zeros_like(hidden) if new is None else new
