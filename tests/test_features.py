@@ -310,6 +310,49 @@ def test_features_of_other_new_rows_are_refused() -> None:
     assert not any("missing values" in str(note.message) for note in said)
 
 
+@pytest.mark.parametrize("name", ["row", "id"])
+@pytest.mark.parametrize("ids", [(1, 2, 3, 4), ("a", "b", "c", "d")])
+def test_an_index_left_over_from_sorting_is_no_label_beside_a_column_of_labels(name: str, ids: tuple) -> None:
+    """A frame that was read from a file, then sorted, or some lines of it; the labels may be numbers, too."""
+    axis, given = Axis("row", 4, ids), pd.DataFrame({name: ids, "logp": LOGP})
+    for frame in (given, given[::-1], given.sort_values("logp")):
+        found = Features.of(frame, axis)
+        np.testing.assert_array_equal(found.table.cells[:, 0], LOGP)
+        assert found.table.names == ("logp",)
+    some = Features.of(given[given[name] != ids[1]], axis)
+    np.testing.assert_array_equal(some.table.cells[:, 0], np.where(np.arange(4) == 1, np.nan, LOGP))
+    labelled = given.set_index(pd.Index(ids)).drop(columns=name)  # an index of labels has no name, either
+    np.testing.assert_array_equal(Features.of(labelled[::-1], axis).table.cells[:, 0], LOGP)
+    counts = labelled.assign(n=[2, 1, 4, 4])[["n", "logp"]]  # labels of the axis, too, but some come twice
+    assert Features.of(counts, axis).table.names == ("n", "logp")
+    new = Features.of(given, axis).encode(given[1:2], (ids[1],))
+    np.testing.assert_array_equal(new.table.cells[:, 0], LOGP[1:2])
+
+
+def test_more_rows_may_have_their_features_in_order() -> None:
+    known = Features.of(frame(), ROWS).table
+    two = known.cells.shape[1]
+    more, _ = read_features(np.ones((2, two)), Axis("row", 2, ("n1", "n2")), known=FeatureTable(
+        known.names, (None,) * two, np.zeros((1, two))))  # fmt: skip
+    assert more.names == known.names
+    bits = Features.of(sparse.csr_array(np.eye(4)), NUMBERED).table
+    more, _ = read_features(np.ones((2, 4)), Axis("row", 2, ("n1", "n2")), known=bits)
+    assert more.is_sparse
+    assert bits.append(more).cells.shape == (6, 4)
+
+
+def test_marks_of_missing_values_that_no_measured_row_has_are_left_out() -> None:
+    """Nothing is learned of them, so that they would only widen what is said of the others."""
+    cells = np.arange(12.0).reshape(4, 3)
+    cells[0, 0] = cells[1, 1] = np.nan
+    F = Features.of(cells, NUMBERED)
+    assert F.names == ("0", "1", "2", "0 missing", "1 missing")
+    one = F.without_marks(np.array([True, False, True, True]))
+    assert one.names == ("0", "1", "2", "0 missing")
+    np.testing.assert_array_equal(one.matrix, F.matrix[:, :4])
+    assert F.without_marks(np.array([False, False, True, True])).names == ("0", "1", "2")
+
+
 def test_lines_without_labels_are_not_given_the_features_of_their_neighbours() -> None:
     """A frame that counts from 1, beside a table that counts from 0."""
     counted = pd.DataFrame({"logp": LOGP}, index=range(1, 5))
@@ -352,6 +395,12 @@ def test_numbers_that_must_be_slips_are_named() -> None:
     slip[[7, 9], 1] = -999  # a code for missing values, written every time
     many_codes = np.vstack([slip, slip[10:40], slip[10:40]])
     assert "'1' has -999" in Features.of(many_codes, Axis("row", 100, None)).notes[0]
+    few = np.random.default_rng(1).normal(size=(8, 1))
+    assert Features.of(few, Axis("row", 8, None)).notes == ()
+    few[[3, 5]] = -999  # a quarter of them, of eight
+    assert "'0' has -999" in Features.of(few, Axis("row", 8, None)).notes[0]
+    few[[3, 5]] = few[0]
+    assert "'0' has 9000" in Features.of(few, Axis("row", 8, None)).encode([[9e3]]).notes[0]
     known = Features.of(pd.DataFrame(many), axis).table
     far = describe_slips(FeatureTable(known.names, known.levels, np.array([[9e3, 0.1]])), known)
     assert "'0' has 9000 (nine tenths" in far[0]

@@ -23,6 +23,8 @@ from maxentry.wording import count, shorten
 
 CONSTANT = 1e-12  # a column that varies by less than this share of its largest value is constant
 RARE = 0.2  # a level with fewer rows than this share of those of the commonest is rare
+LONE = 20.0  # so many times the range of all others an end lies beyond them that is a slip, however often it comes
+FEWEST_OTHERS = 5  # numbers of which one can say so
 FEW_SLIPS = 2  # different numbers of a feature that lie far from all others; more are no slips
 VALUE, MISSING = -1, -2  # what a column of the matrix holds, where it is not a level
 
@@ -171,7 +173,16 @@ class Features:
         notes += (
             [f"missing values are taken as the mean of their column{unsure}: {_list(holes)}"] if holes else []
         )
+        notes += describe_slips(table, self.table)
         return Features(table, self.encoding, tuple(notes))
+
+    def without_marks(self, measured: Flags) -> Features:
+        """The same without marks of missing values that no measured row has: nothing can be learned of these."""
+        if self.table.is_sparse:
+            return self
+        missing = np.isnan(self.table.cells[measured]).any(axis=0)[self.encoding.source]
+        kept = missing | (self.encoding.part != MISSING)
+        return replace(self, encoding=Encoding(*(column[kept] for column in self.encoding)))
 
     def take(self, places: Sequence[int] | Indices) -> Features:
         """The rows at these places, encoded as they are."""
@@ -267,10 +278,10 @@ def describe_slips(table: FeatureTable, known: FeatureTable | None = None) -> li
         old = known.cells[:, known.names.index(name)] if known is not None and name in known.names else []
         x = np.concatenate([old, column])
         some = np.flatnonzero(np.isfinite(x))
-        far = some[find_far(x[some])]
+        far = some[_find_odd(x[some])]
         if (x[some] >= 0).all():  # sizes that vary by factors lie far from most without being slips
             sizes = some[x[some] > 0]
-            far = np.intersect1d(far, sizes[find_far(np.log(x[sizes]))])
+            far = np.intersect1d(far, sizes[_find_odd(np.log(x[sizes]))])
         if 0 < np.unique(x[far]).size <= FEW_SLIPS and (far >= len(old)).any():
             low, high = np.quantile(x[np.setdiff1d(some, far)], (0.05, 0.95))
             found.append(f"{show(name)} has {x[far.max()]:.4g} (nine tenths: {low:.4g} to {high:.4g})")
@@ -279,6 +290,18 @@ def describe_slips(table: FeatureTable, known: FeatureTable | None = None) -> li
         if found
         else []
     )
+
+
+def _find_odd(x: Array) -> Indices:
+    """Which numbers lie far from nine tenths; and an end far beyond all others, perhaps a code for missing values."""
+    odd = [find_far(x)]
+    for end in (x.min(), x.max()) if x.size else ():
+        others = x[x != end]
+        if others.size >= max(FEWEST_OTHERS, x.size - others.size):
+            low, high = others.min(), others.max()
+            if high > low and max(low - end, end - high) > LONE * (high - low):
+                odd.append(np.flatnonzero(x == end))
+    return np.unique(np.concatenate(odd))
 
 
 def _describe(table: FeatureTable, encoding: Encoding) -> list[str]:

@@ -15,7 +15,7 @@ from maxentry import frames, tables
 from maxentry._io import pack, unpack
 from maxentry._types import Array, Indices
 from maxentry.cells import ABSENT, is_empty, lower_text, parse_number
-from maxentry.errors import DataError, LabelError
+from maxentry.errors import DataError, LabelError, is_whole
 from maxentry.labels import Axis, as_array, check_labels, floats, is_sparse, label_text, show, sparse_triples
 from maxentry.tables import DecimalComma
 from maxentry.wording import as_text, count, shorten
@@ -207,6 +207,12 @@ def read_features(
         given = given["columns"]
     named = _read_names(categories)
     source = _open(given, axis) if labels is None else _label(tables.read(given), labels, axis)
+    plain = not frames.is_frame(given) and not isinstance(given, Mapping | tables.Table)
+    if known is not None and plain and len(source.columns) == len(known.names):  # in the order of those known
+        if known.is_sparse:
+            return check_lines(read_sparse(_to_sparse(given)), axis), ()
+        pairs = zip(known.names, source.columns, strict=True)
+        source = source._replace(columns=[column._replace(name=name) for name, column in pairs])
     names = [column.name for column in source.columns]
     if known is not None and not known.is_sparse:
         known.check_names(names)
@@ -232,11 +238,11 @@ def read_new(
         named = zip(known.names, source.columns, strict=True)
         source = source._replace(columns=[column._replace(name=name) for name, column in named])
     wanted = {*map(label_text, labels)}
-    if source.labels is None and source.columns and not counted:
-        first = source.columns[0]
+    if wanted.isdisjoint(map(label_text, source.labels or ())) and source.columns and not counted:
+        first = source.columns[0]  # an index that knows none of them may be left over
         texts = {*map(label_text, first.cells)}
         if first.name not in known.names and wanted and wanted <= texts and len(texts) == len(first.cells):
-            source = _split_labels(source, Axis("row", 0, None), own=True)
+            source = _split_labels(source._replace(labels=None), Axis("row", 0, None), own=True)
     common = [column for column in source.columns if column.name in known.names]
     if not common:
         listed = shorten(", ".join(map(show, known.names)), 150)
@@ -388,13 +394,34 @@ def _open_frame(given: Any, axis: Axis, own: bool) -> _Given:
     ]
     lines = len(cells[0]) if cells else len(labels or ())
     source = _Given(labels, columns, lines)
-    return source if labels is not None else _split_labels(source, axis, own=own)
+    if labels is None:
+        return _split_labels(source, axis, own=own)
+    if _is_left_over(opened.index, columns, axis):
+        return _split_labels(source._replace(labels=None), axis, own=True)
+    return source
+
+
+def _is_left_over(index: Any, columns: Sequence[Column], axis: Axis) -> bool:
+    """Whether the index of a frame once counted its lines and is left over from sorting or choosing some of them.
+
+    It has whole numbers and no name, and the labels are in a column called row or col, or in the first one, whose cells
+    differ and are labels of the axis more often than the index is.
+    """
+    if index.name is not None or not columns or not all(is_whole(label, 0) for label in index):
+        return False
+    if any(column.name.strip().lower() in _USUAL[axis.name] for column in columns):
+        return True
+    known = {*map(label_text, _labels_of(axis))}
+    cells, own = ({*map(label_text, labels)} for labels in (columns[0].cells, index))
+    return len(cells) == len(index) and len(cells & known) > len(own & known)
+
+
+_USUAL = {"row": ("row", "row_label"), "col": ("col", "column", "col_label")}  # names of columns of labels
 
 
 def _split_labels(source: _Given, axis: Axis, *, own: bool) -> _Given:
     """The column of labels apart: the one named row or col, else the first where it holds labels of the axis."""
-    usual = ("row", "row_label") if axis.name == "row" else ("col", "column", "col_label")
-    named = [j for j, column in enumerate(source.columns) if column.name.strip().lower() in usual]
+    named = [j for j, column in enumerate(source.columns) if column.name.strip().lower() in _USUAL[axis.name]]
     first = source.columns[0] if source.columns else None
     at = named[0] if named else None
     if at is None and first is not None and (own or _is_label(first, axis, len(source.columns) == 1)):
@@ -510,6 +537,15 @@ def read_sparse(given: Any) -> FeatureTable:
     matrix.eliminate_zeros()
     matrix.sort_indices()
     return _sparse_table(matrix)
+
+
+def _to_sparse(given: Any) -> Any:
+    from scipy import sparse
+
+    cells = as_array(given)
+    return sparse.csr_array(
+        floats(cells.ravel(), lambda k: f"number {k + 1} of the features").reshape(cells.shape)
+    )
 
 
 def _read_parts(parts: Mapping[str, Any]) -> FeatureTable:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from maxentry._types import Array
+from maxentry._types import Array, Flags
 from maxentry.errors import ParameterError
 from maxentry.kernels.gradients import allocate, set_sides, solve_blocks
 
@@ -219,8 +219,11 @@ class Basis:
         return np.asarray((root @ T) @ (root @ T).T)
 
 
-def read_side(given: Any, axis: Axis) -> Basis | Observed | None:
-    """Read the features of an axis: what `Features.of` reads, "observed", or None."""
+def read_side(given: Any, axis: Axis, measured: Flags | None = None) -> Basis | Observed | None:
+    """Read the features of an axis: what `Features.of` reads, "observed", or None.
+
+    measured: which rows have a measurement; of the others one does not learn what a missing feature says.
+    """
     if given is None:
         return None
     if isinstance(given, str):
@@ -232,6 +235,8 @@ def read_side(given: Any, axis: Axis) -> Basis | Observed | None:
     from maxentry.features import Features
 
     features = Features.of(given, axis)
+    if measured is not None:
+        features = features.without_marks(measured)
     return Basis(axis.size, features.matrix, features)
 
 

@@ -171,7 +171,10 @@ def complete(
     likelihood.warn_of_limits(observations)
     warn_of_beyond(observations, likelihood.limits)
     warn_of_known_noise(observations, likelihood, transform)
-    features = read_side(row_features, observations.row_axis), read_side(col_features, observations.col_axis)
+    features = (
+        read_side(row_features, observations.row_axis, observations.row_counts > 0),
+        read_side(col_features, observations.col_axis, observations.col_counts > 0),
+    )
     fit = ModelSpec(likelihood, bool(effects), priors, None, transform, scale, None, features)
     if fit.linked and priors is not None:
         raise ParameterError("priors= are of the model without features; leave one of the two out")

@@ -134,6 +134,10 @@ class NewRows:
                 warn(f"features of new rows: {note}", stacklevel=4)
             known = None if new.table.is_sparse else ~new.known
             return given.encode(new.matrix), known, None if known is None else new.new
+        if features is not None and given is not None:
+            raise ParameterError(
+                "the fit has row_features='observed', which of new rows is what is measured of them; leave features out"
+            )
         if features is not None:
             raise ParameterError("the fit has no row_features: leave out those of new rows")
         if given is None or self.observations is None:
