@@ -53,6 +53,7 @@ BY_RANGE = (3.4, 1.09, 0.75, 0.59)
 HITS = 0.98  # share of the values of other lines that a line in another unit exceeds: these may have hits
 SCALE_ERROR = 1.2  # sd of the log of a robust spread, times the root of the number of values
 UPPER_QUARTILE = 1.15  # of |x| for a standard normal x
+GAP = 2.0  # sds of the logarithms within lines, to those in another unit where no value is negative (or a factor of 10)
 MOST_VALUES = 500_000  # to find scales from; of more, some at random
 
 
@@ -456,6 +457,8 @@ class LineSpreads(NamedTuple):
         if entries is not None and not every:
             far = self._away(centre) > FAR_AWAY * _lower_median(self.largest[self.n > 0])
             few = far & (self.n < EVIDENCE) & self.centred
+            unlike = self._unlike_in_size(scaled | moved | few, entries)
+            scaled, moved, small, few = scaled & unlike, moved & unlike, small & unlike, few & unlike
             line, _, values = entries
             rest = np.abs(values[~(scaled | moved | few)[line]] - centre)
             high = float(np.quantile(rest, HITS, method="lower")) if rest.size else 0.0
@@ -480,6 +483,32 @@ class LineSpreads(NamedTuple):
     def _away(self, centre: float) -> Array:
         """How far from the centre all values of each line are, on one side; negative where they are on both."""
         return np.asarray(np.maximum(self.low - centre, centre - self.high))
+
+    def _unlike_in_size(self, odd: Flags, entries: Entries) -> Flags:
+        """Which of the odd lines lie beyond a gap to the others, by the logarithms of their values.
+
+        All of them may where some values are negative. Where none is, lines may differ by factors in any table, as run
+        times and concentrations do, but then there are lines of every size: another unit leaves a gap.
+        """
+        line, _, values = entries
+        some = values > 0
+        if not some.any() or (values < 0).any():
+            return np.ones(self.n.size, dtype=bool)
+        logs, at = np.log(values[some]), line[some]
+        by_line = LineSpreads.measure(at, logs, self.n.size, True)
+        above = (logs - by_line.middle[at])[by_line.n[at] >= FEWEST]
+        above = above[above > 0]  # below, values near zero have very small logarithms
+        typical = float(np.quantile(above, 0.75)) / UPPER_QUARTILE if above.size else 0.0
+        away = by_line.middle - _lower_median(by_line.middle[by_line.n > 0])
+        gap = np.maximum(np.log(BEYOND_DOUBT), GAP * (1 + 1 / np.sqrt(np.maximum(by_line.n, 1))) * typical)
+        ordinary, unlike = ~odd & (by_line.n > 0), odd.copy()
+        for outward in (away, -away):
+            apart = np.flatnonzero(odd & (by_line.n > 0) & (outward > 0))
+            apart = apart[np.argsort(outward[apart], kind="stable")]
+            ends = np.append(outward[ordinary].max(initial=0.0), outward[apart])
+            gaps = np.flatnonzero(np.diff(ends) >= gap[apart])
+            unlike[apart[: gaps[0] if gaps.size else None]] = False
+        return np.asarray(unlike)
 
     def _stand_apart(self, few: Flags, rest: float, centre: float, entries: Entries) -> Flags:
         """Which of few lines have 2 entries or more, all of them farther away than the rest by far.

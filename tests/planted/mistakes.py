@@ -705,6 +705,13 @@ SHARED = [
     ),
     Mistake(
         "transform.py",
+        "unlike[apart[: gaps[0] if gaps.size else None]] = False",
+        "pass",
+        "times of the quickest rows are another unit",
+        "posterior/test_scales.py",
+    ),
+    Mistake(
+        "transform.py",
         "OwnScales(found, bool(small.any()))",
         "OwnScales(found, bool((factor < 1).any()))",
         "far lines of a smaller spread are small",

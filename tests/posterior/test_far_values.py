@@ -34,6 +34,20 @@ def test_a_lost_decimal_comma_is_named() -> None:
     assert line.startswith("far values: row 'r9', column 'c1': 731 and 1 more (")
 
 
+def test_far_values_of_one_line_may_be_of_another_unit() -> None:
+    """Ten times as large is not beyond doubt."""
+    rng = np.random.default_rng(0)
+    data = pd.concat([table(rng).add_suffix(k) for k in "abc"], axis=1)
+    data["c2a"] *= 8
+    (line,) = lines_of(data)
+    assert "and 11 more of this column (nine" in line
+    assert "if this column is in another unit, use scale='columns'; correct mistakes" in line
+    (line,) = lines_of(data.T)
+    assert "and 11 more of this row (nine" in line
+    data.loc["r3", "c5b"] = 512.0
+    assert "unit" not in lines_of(data)[0]
+
+
 @pytest.mark.parametrize("said", [{"noise": "student"}, {"noise": "columns"}])
 def test_other_noises_allow_for_it(said: dict[str, str]) -> None:
     data = table(np.random.default_rng(0))

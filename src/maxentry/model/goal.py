@@ -172,11 +172,13 @@ def note_units(goal: Goal, data: Observations, transform: object = "none") -> st
     does, weights = "compares", ""
     if goal.kind == "rank":
         does, weights = "adds up", "give weights (set --weights), "
-    for axis, line in ((data.col_axis, data.cols), (data.row_axis, data.rows)):
+    lines = (data.col_axis, data.cols, data.rows), (data.row_axis, data.rows, data.cols)
+    for axis, line, other in lines:
         if goal.per == axis.name:  # compared within each, or an average of each
             continue
         side: Side = "rows" if axis.name == "row" else "columns"
-        own = LineSpreads.measure(line, data.values, axis.size, True).scales(side, every=False)
+        spreads = LineSpreads.measure(line, data.values, axis.size, True)
+        own = spreads.scales(side, every=False, entries=(line, other, data.values))
         if own is not None:
             found = own.scales
             which = describe_scales({axis.show(int(k)): float(found.factor[k]) for k in found.own})

@@ -24,20 +24,26 @@ MOST_SLIPS = 3  # more that stand alone are something that was found, ...
 MANY = 50  # … below so many values more than one is
 
 
-def name_far(modelled: Array, told: Array, where: Callable[[int], str]) -> str:
+def name_far(
+    modelled: Array, told: Array, where: Callable[[int], str], line: Callable[[Indices], str] = lambda _: ""
+) -> str:
     """Name the value farthest from nine tenths of all, and say what can be done; "" where none lies far.
 
-    modelled, told: the values on the scale of the model, by which they are judged, and as users gave them.
+    modelled, told: the values on the scale of the model, by which they are judged, and as users gave them. line: says
+    whether values are of one "row" or "column", "" where they are not.
     """
     far = find_far(modelled)
     n = far.size
     if n == 0:
         return ""
     k, (most_low, most_high) = int(far[0]), np.quantile(told, (0.05, 0.95))
+    one = line(far) if n >= FEWEST else ""
+    more = f" and {n - 1} more{f' of this {one}' if one else ''}" if n > 1 else ""
+    unit = f"if this {one} is in another unit, use scale='{one}s'; " if one else ""
     return (
-        f"{where(k)}: {told[k]:.4g}{f' and {n - 1} more' if n > 1 else ''} (nine tenths of the values lie between "
-        f"{most_low:.4g} and {most_high:.4g}); correct mistakes, use noise='student' against bad measurements, or "
-        "transform='log' where values vary by factors"
+        f"{where(k)}: {told[k]:.4g}{more} (nine tenths of the values lie between {most_low:.4g} and {most_high:.4g}); "
+        f"{unit}correct mistakes, use noise='student' against bad measurements, or transform='log' where values vary "
+        "by factors"
     )
 
 

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from maxentry._io import ThreadTeam, max_threads
-from maxentry._types import Array
+from maxentry._types import Array, Indices
 from maxentry.engines.cluster import Workers, is_cancelled
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
@@ -202,7 +202,12 @@ def describe_far(fit: ModelSpec, o: Observations) -> str:
     if fit.noise != "gaussian" or fit.likelihood.discrete or o.low is not None:
         return ""
     z = model_values(fit.value_map, o).values
-    return name_far(z, o.values, lambda k: place(o.row_axis, o.rows[k], o.col_axis, o.cols[k]))
+
+    def line(far: Indices) -> str:
+        sides = ("column", o.cols), ("row", o.rows)
+        return next((name for name, at in sides if np.unique(at[far]).size == 1 and fit.scales is None), "")
+
+    return name_far(z, o.values, lambda k: place(o.row_axis, o.rows[k], o.col_axis, o.cols[k]), line)
 
 
 def spawn_chains(

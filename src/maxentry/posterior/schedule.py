@@ -131,7 +131,8 @@ def check_effort(effort: object, sampling: object) -> None:
         raise ParameterError(f"effort must be 'quick', 'normal' or 'thorough', got {show(effort)}")
     if effort != "normal" and isinstance(sampling, Sampling):
         raise ParameterError(
-            f"effort={effort!r} is for sampling='population' or 'long'; a Sampling(...) says itself how long to run"
+            f"effort={effort!r} is for sampling='population' or 'long'; a Sampling(...) says itself how long to run: "
+            "leave one of the two out"
         )
 
 
