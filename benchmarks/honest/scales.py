@@ -95,6 +95,82 @@ def ordinary_matrices(quick: bool) -> list[Line]:
     ]
 
 
+def run_times(rng: np.random.Generator) -> np.ndarray:
+    """Of rows that take up to hundreds of times as long as others, in s, up to a time-out."""
+    size = 2 + 1.5 * rng.standard_normal((60, 1)) + 4 * (rng.random((60, 1)) < 0.3)
+    X = size + 0.7 * rng.standard_normal(60) + rng.standard_normal((60, 2)) @ rng.standard_normal((2, 60))
+    return np.minimum(np.exp(X + 0.2 * rng.standard_normal(X.shape)), 5000)
+
+
+def concentrations(rng: np.random.Generator) -> np.ndarray:
+    X = 0.8 * rng.standard_normal((30, 2)) @ rng.standard_normal((2, 24)) + 0.7 * rng.standard_normal((30, 1))
+    return np.exp(X + 0.7 * rng.standard_normal(24) + 0.2 * rng.standard_normal(X.shape))
+
+
+def hits_in_some_rows(rng: np.random.Generator) -> np.ndarray:
+    often = np.where(rng.random((40, 1)) < 0.2, 0.5, 0.02)
+    hits = np.where(rng.random((40, 30)) < often, rng.uniform(20, 90, (40, 30)), 0)
+    return np.abs(hits + 0.5 * rng.standard_normal(hits.shape))
+
+
+def yields(rng: np.random.Generator) -> np.ndarray:
+    levels = 45 + 12 * rng.standard_normal((30, 1)) + 12 * rng.standard_normal(12)
+    return np.clip(levels + 8 * rng.standard_normal((30, 12)), 1, 99)
+
+
+def activities(rng: np.random.Generator) -> np.ndarray:
+    return rng.gamma(1.5, 1, (30, 12)) * np.exp(0.4 * rng.standard_normal((30, 1)))
+
+
+def scaled_lines(Y: np.ndarray) -> list[int]:
+    """The columns (or rows: minus one minus their number) that scale="auto" puts on scales of their own."""
+    from maxentry.transform import find_scales
+
+    rows, cols = np.nonzero(~np.isnan(Y))
+    found = find_scales("auto", rows.astype(np.int32), cols.astype(np.int32), Y[rows, cols], Y.shape, True)
+    return [] if found is None else [int(k) if found.side == "columns" else -1 - int(k) for k in found.own]
+
+
+def factors(quick: bool) -> list[Line]:
+    """Tables without a negative value: lines that differ by factors are in one unit, a column in another is found."""
+    lines, seeds = [], 4 if quick else 40
+    for make in (run_times, concentrations, hits_in_some_rows):
+        split = []
+        for known in (0.05, 0.1, 0.25, 0.5):
+            tables = (np.random.default_rng([seed, 15]) for seed in range(seeds))
+            hidden = (np.where(rng.random((Y := make(rng)).shape) < known, Y, np.nan) for rng in tables)
+            split.append(sum(bool(scaled_lines(Y)) for Y in hidden))
+        what = f"{make.__name__.replace('_', ' ')}, 5, 10, 25, 50% known: tables of {seeds} in which a scale is found"
+        lines.append(Line(what, ", ".join(map(str, split)), "0"))
+    for name in ("SAT11, log s", "SAT20, log s", "AutoML log s"):
+        split = []
+        for known in (0.03, 0.1, 0.3, 1.0):
+            hidden = []
+            for seed in range(1 if quick else 10):
+                Y, rng = np.exp(load(name, seed)), np.random.default_rng([seed, 15])
+                hidden.append(np.where(rng.random(Y.shape) < known, Y, np.nan))
+            split.append(sum(bool(scaled_lines(Y)) for Y in hidden))
+        what = (
+            f"{name.replace('log s', 'in s')}, 3, 10, 30, 100% known: tables of 10 in which a scale is found"
+        )
+        lines.append(Line(what, ", ".join(map(str, split)), "0"))
+    for make in (yields, activities):
+        found = []
+        for factor in (30, 100, 1000):
+            hits = 0
+            for seed in range(seeds):
+                rng = np.random.default_rng([seed, 16])
+                Y = make(rng)
+                Y[:, ODD] *= factor
+                hits += scaled_lines(np.where(rng.random(Y.shape) < 0.6, Y, np.nan)) == [ODD]
+            found.append(hits)
+        what = (
+            f"{make.__name__}, one column times 30, 100, 1000: tables of {seeds} in which it alone is found"
+        )
+        lines.append(Line(what, ", ".join(map(str, found))))
+    return lines
+
+
 def choosing(quick: bool) -> list[Line]:
     """Four batches of 45 on 60 x 30, 15% known: where they go, and the error of the other columns in the end."""
     shares, errors = [], []
@@ -143,5 +219,6 @@ def measure(
 CHECKS: dict[str, Check] = {
     "scales": one_column,
     "scales_ordinary": ordinary_matrices,
+    "scales_factors": factors,
     "scales_choosing": choosing,
 }

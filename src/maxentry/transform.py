@@ -499,15 +499,27 @@ class LineSpreads(NamedTuple):
         above = (logs - by_line.middle[at])[by_line.n[at] >= FEWEST]
         above = above[above > 0]  # below, values near zero have very small logarithms
         typical = float(np.quantile(above, 0.75)) / UPPER_QUARTILE if above.size else 0.0
-        away = by_line.middle - _lower_median(by_line.middle[by_line.n > 0])
+        centre = _lower_median(by_line.middle[by_line.n > 0])
+        order, first = np.lexsort((logs, at)), np.cumsum(by_line.n) - by_line.n
+        quarter = (0.25 * np.maximum(by_line.n - 1, 0)).astype(np.int64)
+        low, high = (
+            logs[order][np.minimum(k, logs.size - 1)]
+            for k in (first + quarter, first + by_line.n - 1 - quarter)
+        )
         gap = np.maximum(np.log(BEYOND_DOUBT), GAP * (1 + 1 / np.sqrt(np.maximum(by_line.n, 1))) * typical)
         ordinary, unlike = ~odd & (by_line.n > 0), odd.copy()
-        for outward in (away, -away):
+        for outward, near in (
+            (by_line.middle - centre, low - centre),
+            (centre - by_line.middle, centre - high),
+        ):
             apart = np.flatnonzero(odd & (by_line.n > 0) & (outward > 0))
             apart = apart[np.argsort(outward[apart], kind="stable")]
             ends = np.append(outward[ordinary].max(initial=0.0), outward[apart])
             gaps = np.flatnonzero(np.diff(ends) >= gap[apart])
             unlike[apart[: gaps[0] if gaps.size else None]] = False
+            unlike[apart[near[apart] <= ends[0]]] = (
+                False  # hits: other values of it are like those of the others
+            )
         return np.asarray(unlike)
 
     def _stand_apart(self, few: Flags, rest: float, centre: float, entries: Entries) -> Flags:

@@ -712,6 +712,13 @@ SHARED = [
     ),
     Mistake(
         "transform.py",
+        "unlike[apart[near[apart] <= ends[0]]] = False",
+        "pass",
+        "rows of which more than half are hits are in another unit",
+        "posterior/test_scales.py",
+    ),
+    Mistake(
+        "transform.py",
         "OwnScales(found, bool(small.any()))",
         "OwnScales(found, bool((factor < 1).any()))",
         "far lines of a smaller spread are small",
