@@ -517,9 +517,7 @@ class LineSpreads(NamedTuple):
             ends = np.append(outward[ordinary].max(initial=0.0), outward[apart])
             gaps = np.flatnonzero(np.diff(ends) >= gap[apart])
             unlike[apart[: gaps[0] if gaps.size else None]] = False
-            unlike[apart[near[apart] <= ends[0]]] = (
-                False  # hits: other values of it are like those of the others
-            )
+            unlike[apart[near[apart] <= ends[0]]] = False  # a line with hits has others, too
         return np.asarray(unlike)
 
     def _stand_apart(self, few: Flags, rest: float, centre: float, entries: Entries) -> Flags:
