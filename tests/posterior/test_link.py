@@ -17,7 +17,7 @@ from maxentry.model.likelihood import GAUSSIAN
 from maxentry.model.link import PRIOR, Basis, LinkPrior, find_basis
 from maxentry.observations import Observations
 from maxentry.posterior import coefficients, gibbs
-from maxentry.posterior.coefficients import _fill_features
+from maxentry.posterior.coefficients import Lack, _fill_features
 from maxentry.posterior.gibbs import gather
 from maxentry.posterior.new_rows import LEAST_EFFECTIVE, _draw_rows, read_new_rows
 from maxentry.posterior.schedule import Sampling
@@ -188,7 +188,7 @@ def test_fitted_rows_without_a_measurement_are_as_uncertain_as_missing_features_
 
 
 def test_what_missing_features_add_is_what_other_lines_have_and_leaves_the_chains_alone():
-    F, _, Y = holed_table(0, 0.2)
+    F, _, Y = holed_table(0, 0.0)
     F[WARM:, 1] = np.where(np.arange(M1 - WARM) < 7, np.nan, F[WARM:, 1])
     p = complete(Y, rank=2, row_features=F, sampling=SHORT, seed=1)
     basis, W = p.fit.features[0], p.columns.W
@@ -206,7 +206,7 @@ def test_what_missing_features_add_is_what_other_lines_have_and_leaves_the_chain
     np.testing.assert_allclose(f @ W[:, missing], added[:, WARM:], atol=1e-9)  # nothing else was added
     np.testing.assert_allclose(f[:, 7:, 1], 0, atol=1e-9)  # where only the first is missing
     known = basis.features.known[:, missing]
-    coded = basis.encode(basis.features.matrix)[:, missing] * np.sqrt(known[:WARM].mean(axis=0))
+    coded = basis.encode(basis.features.matrix)[:, missing]
     drawn = f[:, :7].reshape(-1, 2)  # where both are missing
     for k in range(2):
         values = coded[known[:, k], k]
@@ -219,6 +219,49 @@ def test_what_missing_features_add_is_what_other_lines_have_and_leaves_the_chain
     assert abs(of_one.mean() - share) < 4.5 * np.sqrt(share * (1 - share) / len(drawn)) + 1 / len(whole)
 
 
+def test_what_measured_lines_lack_is_taken_from_what_features_do_not_explain():
+    """Slow twin: the covariance over the measured lines of what they lack, each feature as its known values vary."""
+    F, _, Y = holed_table(0, 0.3)
+    F[: WARM // 2, 1] = np.nan
+    p = complete(Y, rank=2, row_features=F, sampling=SHORT, seed=1)
+    basis, measured = p.fit.features[0], np.arange(M1) < WARM
+    lack, X, known = Lack.of(basis, measured), basis.encode(basis.features.matrix), basis.features.known
+    rng = np.random.default_rng(0)
+    W, Q = rng.standard_normal((basis.p, 3)), np.linalg.inv(np.cov(rng.standard_normal((3, 50))) * 20)
+    total = np.zeros((3, 3))
+    for i in range(WARM):
+        own = np.flatnonzero(~known[i])
+        C = np.zeros((own.size, own.size))
+        for j, k in np.ndindex(C.shape):
+            a, b = own[[j, k]]
+            both = known[:, a] & known[:, b]
+            C[j, k] = (X[both, a] * X[both, b]).sum() / np.sqrt(known[:, a].sum() * known[:, b].sum())
+        total += W[own].T @ C @ W[own] / WARM
+    A, precision = lack.shrink(Q, W)
+    np.testing.assert_allclose(A @ np.linalg.inv(Q) @ A.T, np.linalg.inv(Q) - total, atol=1e-9)
+    np.testing.assert_allclose(np.linalg.inv(precision), np.linalg.inv(Q) - total, atol=1e-9)
+    A, precision = lack.shrink(1e3 * Q, W)  # they would explain more than there is
+    assert (np.linalg.eigvalsh(np.linalg.inv(precision)) > 0).all()
+
+
+def test_rows_that_have_their_features_are_hardly_less_sure_because_others_lack_some():
+    """Over six tables; the kept draws, the control, have the spread of what other rows lack in every row."""
+    sds, blank = [], np.full((M1 - WARM, table()[1].shape[1]), np.nan)
+    for seed in range(6):
+        F, _, Y = table(seed)
+        holed = F.copy()
+        holed[:WARM, :2][np.random.default_rng(seed).random((WARM, 2)) < 0.15] = np.nan
+        p, whole = (complete(Y, rank=2, row_features=x, sampling=SHORT, seed=1) for x in (holed, F))
+        new, d = p.rows(blank, features=F[WARM:]), p.pooled
+        kept = d.mu[:, None, None] + d.row[..., None] + d.col[:, None] + d.left @ d.right.swapaxes(1, 2)
+        both = p.arrays.sd[WARM:], new.arrays.sd, whole.arrays.sd[WARM:], kept.std(axis=0)[WARM:]
+        sds.append([sd.mean() for sd in both])
+    ours, fresh, known, before = np.mean(sds, axis=0)
+    assert abs(ours / fresh - 1) < 0.1
+    assert 0.95 * known < ours < 1.3 * known
+    assert before > 1.5 * known
+
+
 def test_lines_that_lack_features_take_them_from_many_though_one_line_alone_knows_all():
     rng = np.random.default_rng(0)
     F = rng.standard_normal((M1, 8))
@@ -227,10 +270,10 @@ def test_lines_that_lack_features_take_them_from_many_though_one_line_alone_know
     p = complete(table()[2], rank=1, row_features=F, sampling=SHORT, seed=1)
     basis = p.fit.features[0]
     at = np.flatnonzero([("missing" not in name) for name in basis.features.names])
-    filled = _fill_features(basis, at, np.arange(M1) < WARM, rng)
+    filled = _fill_features(basis, at, rng)
     assert len(np.unique(filled, axis=0)) == len(filled) > 30
     known = basis.features.known[:, at]
-    coded = basis.encode(basis.features.matrix)[:, at] * np.sqrt(known[:WARM].mean(axis=0))
+    coded = basis.encode(basis.features.matrix)[:, at]
     for k in range(at.size):
         assert np.isin(filled[:, k].round(9), coded[known[:, k], k].round(9)).all()
 

@@ -409,19 +409,23 @@ def _is_left_over(index: Any, columns: Sequence[Column], axis: Axis) -> bool:
     """
     if index.name is not None or not columns or not all(is_whole(label, 0) for label in index):
         return False
-    if any(column.name.strip().lower() in _USUAL[axis.name] for column in columns):
+    if any(column.name.strip().lower() in _usual_names(axis) for column in columns):
         return True
     known = {*map(label_text, _labels_of(axis))}
     cells, own = ({*map(label_text, labels)} for labels in (columns[0].cells, index))
     return len(cells) == len(index) and len(cells & known) > len(own & known)
 
 
-_USUAL = {"row": ("row", "row_label"), "col": ("col", "column", "col_label")}  # names of columns of labels
+def _usual_names(axis: Axis) -> tuple[str, ...]:
+    """Names of a column of labels."""
+    return ("row", "row_label") if axis.name == "row" else ("col", "column", "col_label")
 
 
 def _split_labels(source: _Given, axis: Axis, *, own: bool) -> _Given:
     """The column of labels apart: the one named row or col, else the first where it holds labels of the axis."""
-    named = [j for j, column in enumerate(source.columns) if column.name.strip().lower() in _USUAL[axis.name]]
+    named = [
+        j for j, column in enumerate(source.columns) if column.name.strip().lower() in _usual_names(axis)
+    ]
     first = source.columns[0] if source.columns else None
     at = named[0] if named else None
     if at is None and first is not None and (own or _is_label(first, axis, len(source.columns) == 1)):

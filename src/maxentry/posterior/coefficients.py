@@ -27,6 +27,7 @@ from maxentry.wording import count
 
 MOST_LOOKED_AT = 200  # lines, of those in whose entries a pattern is judged
 CLEAR = 3.0  # sds by which the pattern of a feature must differ from none
+LEAST_LEFT = 0.1  # of the variance of what features do not explain, where measured lines lack some
 DONORS = 2_000  # lines, at most, whose features others may have that lack them
 
 
@@ -124,19 +125,23 @@ def describe_features(
 def vary_missing(posterior: Fitted, side: int, factors: Floats, effect: Floats) -> tuple[Floats, Floats]:
     """Vary the pooled draws (S, m, R) and (S, m) of lines without a measurement by what features they lack may be.
 
-    A fit takes a missing feature for the mean of its column, as if that were certain. Of a line without a measurement
-    nothing else is known, so in each draw it takes what it lacks from another line: f W is added, f of
-    `_fill_features`. The chains, and the draws that are kept, stay as they are. Draws larger than the memory do, too.
+    A fit takes a missing feature for the mean of its column, as if that were certain, and what it adds to measured
+    lines for something that features do not explain. Of a line without a measurement nothing else is known. So in each
+    draw its deviation from what features say is shrunken by what measured lines lack (`Lack`), and it takes what it
+    lacks itself from another line: f W is added, f of `_fill_features`. The chains, and the draws that are kept, stay
+    as they are. Draws larger than the memory do, too.
     """
     given, o, d = posterior.fit.features[side], posterior.observations, posterior.draws
     if not isinstance(given, Basis) or given.features is None or given.features.table.is_sparse:
         return factors, effect
     hidden, measured = ~given.features.known, (o.row_counts, o.col_counts)[side] > 0
-    lines = np.flatnonzero(hidden.any(axis=1) & ~measured)
+    lack, lacking = Lack.of(given, measured), np.asarray(hidden.any(axis=1))
+    lines = np.flatnonzero(~measured & (lacking | bool(lack.at.size)))
     if not lines.size:
         return factors, effect
-    at, rng = np.flatnonzero(hidden[lines].any(axis=0)), np.random.default_rng((side, lines.size))
-    lacks, f = hidden[np.ix_(lines, at)], _fill_features(given, at, measured, rng)
+    own = np.flatnonzero(lacking[lines])
+    at, rng = np.flatnonzero(hidden[lines].any(axis=0)), np.random.default_rng((side, own.size))
+    lacks, f = hidden[np.ix_(lines[own], at)] * lack.widen[at], _fill_features(given, at, rng)
     try:
         check_memory(factors.nbytes, f"a copy of {len(factors)} draws")
     except SizeError as error:
@@ -145,23 +150,63 @@ def vary_missing(posterior: Fitted, side: int, factors: Floats, effect: Floats) 
             stacklevel=4,
         )
         return factors, effect
-    factors, effect = factors.copy(), effect.copy()
+    factors, effect, effects = factors.copy(), effect.copy(), posterior.fit.effects
+    said = (given.F[lines] - given.centre) / given.length
     for s, drawn in enumerate(draw_coefficients(d, posterior.chains, posterior.fit, o, side)):
-        R = len(drawn.Q) - posterior.fit.effects
-        more = (f[rng.integers(len(f), size=lines.size)] * lacks) @ drawn.W[at]
-        factors[s, lines, :R] += more[:, :R]
-        effect[s, lines] += more[:, R] if posterior.fit.effects else 0.0
+        R = len(drawn.Q) - effects
+        G = np.column_stack([factors[s, lines, :R], effect[s, lines]][: 1 + effects])
+        if lack.at.size:
+            mean = drawn.centre + said @ drawn.W
+            G = mean + (G - mean) @ lack.shrink(drawn.Q, drawn.W)[0].T
+        if own.size:
+            G[own] += (f[rng.integers(len(f), size=own.size)] * lacks) @ drawn.W[at]
+        factors[s, lines, :R] = G[:, :R]
+        if effects:
+            effect[s, lines] = G[:, R]
     return factors, effect
 
 
-def _fill_features(basis: Basis, at: NDArray[np.int64], measured: Flags, rng: np.random.Generator) -> Array:
+class Lack(NamedTuple):
+    """What features that measured lines lack add to them, which a fit takes for something features do not explain.
+
+    In a draw its covariance over the lines is V = W'CW, and the deviations of lines that lack nothing vary by Q^-1 - V.
+    At least `LEAST_LEFT` of Q^-1 is left in every direction.
+    """
+
+    at: NDArray[np.int64]  # columns of features that some of them lack
+    C: Array  # covariances of these, times the share of the measured lines that lack both
+    widen: Array  # (p,) root of 1 + 1/n where n measured lines lack a feature: the mark of it is the mean of so few
+
+    @classmethod
+    def of(cls, basis: Basis, measured: Flags) -> Lack:
+        """Find it; of sparse features none is missing."""
+        if basis.features is None or basis.features.table.is_sparse:
+            return cls(np.empty(0, np.int64), np.empty((0, 0)), np.empty(0))
+        hidden = ~basis.features.known[measured]
+        times = hidden.sum(axis=0)
+        at = np.flatnonzero(times)
+        lacks, (F, n) = hidden[:, at].astype(float), _known_features(basis, at)
+        both = lacks.T @ lacks / max(len(hidden), 1)
+        widen = np.sqrt(1 + np.where(times > 0, 1 / np.maximum(times, 1), 0.0))
+        return cls(at, F.T @ F / np.sqrt(np.outer(n, n)) * both, widen)
+
+    def shrink(self, Q: Array, W: Array) -> tuple[Array, Array]:
+        """The matrix A that shrinks deviations, A Q^-1 A' = Q^-1 - V, and the precision of what is left."""
+        L = np.linalg.cholesky(Q)
+        share, U = np.linalg.eigh(L.T @ W[self.at].T @ self.C @ W[self.at] @ L)
+        left = U * np.sqrt(np.maximum(1 - share, LEAST_LEFT)) @ U.T
+        more = np.linalg.solve(left, L.T)
+        return np.linalg.solve(L.T, left @ L.T), more.T @ more
+
+
+def _fill_features(basis: Basis, at: NDArray[np.int64], rng: np.random.Generator) -> Array:
     """What lines may have in the columns `at`: as lines have it that know some of them, at most `DONORS`.
 
     What one of these does not know it takes from any line that knows it, all columns of a feature from the same.
     """
     assert basis.features is not None
     known, source = basis.features.known[:, at], basis.features.encoding.source[at]
-    F, _ = _known_features(basis, at, measured)
+    F, _ = _known_features(basis, at)
     donors = rng.permutation(np.flatnonzero(known.any(axis=1)))[:DONORS]
     filled = F[donors]
     for k in np.unique(source):
@@ -171,17 +216,12 @@ def _fill_features(basis: Basis, at: NDArray[np.int64], measured: Flags, rng: np
     return np.asarray(filled)
 
 
-def _known_features(basis: Basis, at: NDArray[np.int64], measured: Flags) -> tuple[Array, Array]:
-    """Features of all lines in some columns, 0 where they are not known, and how many lines know each.
-
-    Their variance is smaller by q, the share of the measured lines that lack a feature: what these may add is in
-    what features do not explain, for all lines.
-    """
+def _known_features(basis: Basis, at: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Features of all lines in some columns, 0 where they are not known, and how many lines know each."""
     assert basis.features is not None
     known = basis.features.known[:, at].astype(float)
     F = (basis.F[:, at] - basis.centre[at]) / basis.length
-    share = known[measured].sum(axis=0) / max(int(measured.sum()), 1)  # 1 - q
-    return np.asarray(F * known * np.sqrt(share)), np.maximum(known.sum(axis=0), 1.0)
+    return np.asarray(F * known), np.maximum(known.sum(axis=0), 1.0)
 
 
 # New rows
@@ -247,6 +287,10 @@ class Columns(NamedTuple):
         belief = posterior.belief
         offset = belief.mu[:, None] + np.asarray(belief.col, dtype=np.float64)
         said = stack_coefficients(d, posterior.chains, fit, posterior.observations, Q) if fit.linked else ()
+        if said and isinstance(basis := fit.features[0], Basis):
+            lack = Lack.of(basis, posterior.observations.row_counts > 0)
+            for s in range(len(Q) if lack.at.size else 0):
+                Q[s] = lack.shrink(Q[s], said[1][s])[1]
         return cls(belief.right, offset, Q, np.linalg.slogdet(Q)[1], fit.effects, *said)
 
     def means(self, features: Array | None, n: int) -> Array | None:
@@ -276,8 +320,9 @@ class Columns(NamedTuple):
         assert self.W is not None
         new = np.zeros_like(hidden) if new is None else new
         at, missing = np.flatnonzero(hidden), hidden & ~new
-        F, n = _known_features(basis, at, measured)
-        covariance = (F.T @ F) / np.sqrt(np.outer(n, n)) * np.outer(missing[at], missing[at])
+        F, n = _known_features(basis, at)
+        missing_at = missing[at] * Lack.of(basis, measured).widen[at]
+        covariance = (F.T @ F) / np.sqrt(np.outer(n, n)) * np.outer(missing_at, missing_at)
         if new.any():
             assert basis.features is not None
             e = basis.features.encoding
