@@ -573,6 +573,8 @@ def test_which_entries_were_observed_helps_where_people_chose_them():
     assert np.exp(np.mean(np.log(ratios))) < 0.97
     assert both.rows({"new": {0: 1.0, 1: 2.0}}).arrays.mean.shape == (1, 60)
     assert str(both.features()["feature"][0]).startswith("observed ")
+    with pytest.raises(ParameterError, match="of new rows is what is measured of them; leave features out"):
+        both.rows({"new": {0: 1.0}}, features=[[1.0]])
 
 
 def test_features_that_say_nothing_cost_little_and_more_with_a_vague_prior_of_the_rest(monkeypatch):
