@@ -323,6 +323,13 @@ def test_an_index_left_over_from_sorting_is_no_label_beside_a_column_of_labels(n
     np.testing.assert_array_equal(some.table.cells[:, 0], np.where(np.arange(4) == 1, np.nan, LOGP))
     labelled = given.set_index(pd.Index(ids)).drop(columns=name)  # an index of labels has no name, either
     np.testing.assert_array_equal(Features.of(labelled[::-1], axis).table.cells[:, 0], LOGP)
+    wells = labelled.assign(row=[1, 1, 2, 2])[["row", "logp"]]  # a feature that has the name of labels
+    assert Features.of(wells, axis).table.names == ("row", "logp")
+    first = Features.of(given[1:], axis)  # of the ids 1 to 4 the index has as many as the column
+    np.testing.assert_array_equal(first.table.cells[1:, 0], LOGP[1:])
+    assert first.table.names == ("logp",)
+    several = first.encode(given[1:3][::-1], ids[1:3])
+    np.testing.assert_array_equal(several.table.cells[:, 0], LOGP[1:3])
     counts = labelled.assign(n=[2, 1, 4, 4])[["n", "logp"]]  # labels of the axis, too, but some come twice
     assert Features.of(counts, axis).table.names == ("n", "logp")
     new = Features.of(given, axis).encode(given[1:2], (ids[1],))
@@ -400,6 +407,9 @@ def test_numbers_that_must_be_slips_are_named() -> None:
     few[[3, 5]] = -999  # a quarter of them, of eight
     assert "'0' has -999" in Features.of(few, Axis("row", 8, None)).notes[0]
     few[[3, 5]] = few[0]
+    degrees = 300 + 5 * np.random.default_rng(2).normal(size=(30, 1))
+    degrees[4] = 0.0
+    assert "'0' has 0 (nine" in Features.of(degrees, Axis("row", 30, None)).notes[0]
     assert "'0' has 9000" in Features.of(few, Axis("row", 8, None)).encode([[9e3]]).notes[0]
     known = Features.of(pd.DataFrame(many), axis).table
     far = describe_slips(FeatureTable(known.names, known.levels, np.array([[9e3, 0.1]])), known)

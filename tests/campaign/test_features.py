@@ -87,7 +87,9 @@ def test_features_are_backed_up_with_the_rest(tmp_path: Path) -> None:
 
 def test_features_may_come_later_change_and_go() -> None:
     with create(row_features=None) as campaign:
-        with pytest.warns(UserWarning, match="row features: no other row has any"):
+        with pytest.warns(
+            UserWarning, match="row features: no other row has features; until others have some"
+        ):
             campaign.add_rows(["e"], features={"logp": [4.0]})
         np.testing.assert_array_equal(logp(campaign.settings), [np.nan] * 4 + [4.0])
         with pytest.warns(UserWarning, match="1 row without features: 'e'"):

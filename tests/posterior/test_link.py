@@ -241,7 +241,20 @@ def test_what_measured_lines_lack_is_taken_from_what_features_do_not_explain():
     np.testing.assert_allclose(A @ np.linalg.inv(Q) @ A.T, np.linalg.inv(Q) - total, atol=1e-9)
     np.testing.assert_allclose(np.linalg.inv(precision), np.linalg.inv(Q) - total, atol=1e-9)
     A, precision = lack.shrink(1e3 * Q, W)  # they would explain more than there is
-    assert (np.linalg.eigvalsh(np.linalg.inv(precision)) > 0).all()
+    shares = np.linalg.eigvals(np.linalg.inv(precision) @ (1e3 * Q))
+    assert np.min(shares.real) == pytest.approx(coefficients.LEAST_LEFT)
+
+
+def test_features_that_are_not_given_and_features_that_are_all_missing_are_the_same():
+    """Also where measured rows lack some: what these add is part of what a new row may have."""
+    F, _, Y = holed_table(0, 0.5)
+    p = complete(Y, rank=2, row_features=F, sampling=SHORT, seed=1)
+    blank = np.full((3, Y.shape[1]), np.nan)
+    nothing, missing = (
+        quietly(partial(p.rows, blank, features=x)) for x in (None, np.full((3, F.shape[1]), np.nan))
+    )
+    sds = [rows.arrays.sd.mean() for rows in (nothing, missing)]
+    assert 0.9 < sds[0] / sds[1] < 1.05
 
 
 def test_rows_that_have_their_features_are_hardly_less_sure_because_others_lack_some():
@@ -331,7 +344,7 @@ def test_a_feature_that_acts_by_its_pattern_alone_matters():
 def test_without_some_features_that_are_all_a_new_row_has_the_prior_without_any(fitted):
     posterior = fitted[-1]
     basis = posterior.fit.features[0]
-    some = posterior.columns.without_some(basis, np.full(basis.p, True), np.full(basis.m, True))
+    some = posterior.columns.without_some(basis, np.full(basis.p, True))
     np.testing.assert_allclose(some.Q, posterior.columns.without_features(basis).Q, rtol=1e-9)
 
 

@@ -241,7 +241,9 @@ def look_at_features(
     dense = known is not None and not known.is_sparse and not table.is_sparse
     missing = describe_missing(table.match(known) if known is not None and dense else table)
     levels = table.new_levels(known) if known is not None and dense else []
-    alone = [f"no other {side} has any; without them these say nothing"] if known is None else []
+    alone = (
+        [f"no other {side} has features; until others have some, these say nothing"] if known is None else []
+    )
     said = (*notes, *alone, *missing, *levels, *describe_slips(table, known))
     return _check_size(table, side), [f"{side} features: {note}" for note in said]
 

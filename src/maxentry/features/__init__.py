@@ -6,6 +6,14 @@ column has mean 0 and variance 1. `Features.encode` gives new rows in the same c
 """
 
 from maxentry.features.features import Features, describe_missing, describe_slips
-from maxentry.features.table import FeatureTable, read_features, read_labels
+from maxentry.features.table import FeatureTable, find_labels, read_features, read_labels
 
-__all__ = ["FeatureTable", "Features", "describe_missing", "describe_slips", "read_features", "read_labels"]
+__all__ = [
+    "FeatureTable",
+    "Features",
+    "describe_missing",
+    "describe_slips",
+    "find_labels",
+    "read_features",
+    "read_labels",
+]

@@ -24,8 +24,10 @@ from maxentry.wording import count, shorten
 CONSTANT = 1e-12  # a column that varies by less than this share of its largest value is constant
 RARE = 0.2  # a level with fewer rows than this share of those of the commonest is rare
 LONE = 20.0  # so many times the range of all others an end lies beyond them that is a slip, however often it comes
+MANIFOLD = 10.0  # largest over least of positive numbers that vary by factors
 FEWEST_OTHERS = 5  # numbers of which one can say so
 FEW_SLIPS = 2  # different numbers of a feature that lie far from all others; more are no slips
+MARKED = ", and marked"
 VALUE, MISSING = -1, -2  # what a column of the matrix holds, where it is not a level
 
 
@@ -182,7 +184,11 @@ class Features:
             return self
         missing = np.isnan(self.table.cells[measured]).any(axis=0)[self.encoding.source]
         kept = missing | (self.encoding.part != MISSING)
-        return replace(self, encoding=Encoding(*(column[kept] for column in self.encoding)))
+        if kept.all() or not kept.any():
+            return self
+        marked = (self.encoding.part[kept] == MISSING).any()
+        notes = self.notes if marked else tuple(note.replace(MARKED, "") for note in self.notes)
+        return replace(self, encoding=Encoding(*(column[kept] for column in self.encoding)), notes=notes)
 
     def take(self, places: Sequence[int] | Indices) -> Features:
         """The rows at these places, encoded as they are."""
@@ -264,7 +270,7 @@ def describe_missing(table: FeatureTable, most: float = np.inf) -> list[str]:
     hidden = np.zeros(0) if table.is_sparse else np.isnan(table.cells).sum(axis=0)
     holes = np.flatnonzero((hidden > 0) & (hidden < most))
     some = _list([f"{table.names[j]} ({hidden[j]})" for j in holes])
-    return [f"missing values are taken as the mean of their column, and marked: {some}"] if some else []
+    return [f"missing values are taken as the mean of their column{MARKED}: {some}"] if some else []
 
 
 def describe_slips(table: FeatureTable, known: FeatureTable | None = None) -> list[str]:
@@ -276,15 +282,26 @@ def describe_slips(table: FeatureTable, known: FeatureTable | None = None) -> li
         if levels is not None:
             continue
         old = known.cells[:, known.names.index(name)] if known is not None and name in known.names else []
+        if (
+            len(old)
+            and not (
+                (column < np.nanmin(old, initial=np.inf)) | (column > np.nanmax(old, initial=-np.inf))
+            ).any()
+        ):
+            continue
         x = np.concatenate([old, column])
         some = np.flatnonzero(np.isfinite(x))
         far = some[_find_odd(x[some])]
-        if (x[some] >= 0).all():  # sizes that vary by factors lie far from most without being slips
-            sizes = some[x[some] > 0]
-            far = np.intersect1d(far, sizes[_find_odd(np.log(x[sizes]))])
+        positive = some[x[some] > 0]
+        sizes = positive.size and (x[some] >= 0).all() and x[positive].max() > MANIFOLD * x[positive].min()
+        if (
+            sizes or positive.size == some.size
+        ):  # what varies by factors lies far from most without being a slip
+            far = np.intersect1d(far, positive[_find_odd(np.log(x[positive]))])
         if 0 < np.unique(x[far]).size <= FEW_SLIPS and (far >= len(old)).any():
             low, high = np.quantile(x[np.setdiff1d(some, far)], (0.05, 0.95))
-            found.append(f"{show(name)} has {x[far.max()]:.4g} (nine tenths: {low:.4g} to {high:.4g})")
+            worst = far[np.argmax(np.maximum(low - x[far], x[far] - high))]
+            found.append(f"{show(name)} has {x[worst]:.4g} (nine tenths: {low:.4g} to {high:.4g})")
     return (
         [f"numbers far from all others (one such number spoils its feature): {'; '.join(found[:3])}"]
         if found
@@ -295,12 +312,13 @@ def describe_slips(table: FeatureTable, known: FeatureTable | None = None) -> li
 def _find_odd(x: Array) -> Indices:
     """Which numbers lie far from nine tenths; and an end far beyond all others, perhaps a code for missing values."""
     odd = [find_far(x)]
-    for end in (x.min(), x.max()) if x.size else ():
-        others = x[x != end]
-        if others.size >= max(FEWEST_OTHERS, x.size - others.size):
-            low, high = others.min(), others.max()
-            if high > low and max(low - end, end - high) > LONE * (high - low):
-                odd.append(np.flatnonzero(x == end))
+    with np.errstate(over="ignore"):
+        for end in (x.min(), x.max()) if x.size else ():
+            others = x[x != end]
+            if others.size >= max(FEWEST_OTHERS, x.size - others.size):
+                low, high = others.min(), others.max()
+                if high > low and max(low - end, end - high) > LONE * (high - low):
+                    odd.append(np.flatnonzero(x == end))
     return np.unique(np.concatenate(odd))
 
 

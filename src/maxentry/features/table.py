@@ -238,11 +238,14 @@ def read_new(
         named = zip(known.names, source.columns, strict=True)
         source = source._replace(columns=[column._replace(name=name) for name, column in named])
     wanted = {*map(label_text, labels)}
-    if wanted.isdisjoint(map(label_text, source.labels or ())) and source.columns and not counted:
-        first = source.columns[0]  # an index that knows none of them may be left over
+    first = source.columns[0] if source.columns and not counted else None
+    if first is not None and wanted and first.name not in known.names:  # an index may be left over
         texts = {*map(label_text, first.cells)}
-        if first.name not in known.names and wanted and wanted <= texts and len(texts) == len(first.cells):
-            source = _split_labels(source._replace(labels=None), Axis("row", 0, None), own=True)
+        if source.labels is None:
+            apart = wanted <= texts and len(texts) == len(first.cells)
+        else:
+            apart = _are_labels(first.cells, source.labels, wanted, False)
+        source = _take_labels(source, 0) if apart else source
     common = [column for column in source.columns if column.name in known.names]
     if not common:
         listed = shorten(", ".join(map(show, known.names)), 150)
@@ -323,7 +326,7 @@ def _align(
     for k, text in enumerate(texts):
         if text in known:
             places[known[text]] = k
-    counts_from_one = axis.labels is None and {"1", str(axis.size)} <= {*texts} and "0" not in texts
+    counts_from_one = axis.labels is None and str(axis.size) in texts and "0" not in texts
     if len(strange) == len(texts) and not counts_from_one:
         got = show(labels[0]) if len(texts) else "none"
         example = axis.show(0) if axis.size else "none"
@@ -333,8 +336,8 @@ def _align(
         )
     if counts_from_one:  # each would be its neighbour's
         raise DataError(
-            f"expected features of {axis.name}s 0 to {axis.size - 1}, which have no labels, got those of 1 to "
-            f"{axis.size}.",
+            f"expected features of {axis.name}s 0 to {axis.size - 1}, which have no labels, got those of "
+            f"{show(labels[0])} to {show(labels[-1])}.",
             hint="Give the features in order, as an array or with an index from 0, or a table with labels.",
         )
     notes, without = [], np.flatnonzero(places < 0)
@@ -396,24 +399,49 @@ def _open_frame(given: Any, axis: Axis, own: bool) -> _Given:
     source = _Given(labels, columns, lines)
     if labels is None:
         return _split_labels(source, axis, own=own)
-    if _is_left_over(opened.index, columns, axis):
-        return _split_labels(source._replace(labels=None), axis, own=True)
-    return source
+    left_over = _find_left_over(opened.index, columns, axis)
+    return source if left_over is None else _take_labels(source, left_over)
 
 
-def _is_left_over(index: Any, columns: Sequence[Column], axis: Axis) -> bool:
-    """Whether the index of a frame once counted its lines and is left over from sorting or choosing some of them.
+def _find_left_over(index: Any, columns: Sequence[Column], axis: Axis) -> int | None:
+    """The column of labels, where an index that once counted the lines is left over from sorting or choosing some.
 
-    It has whole numbers and no name, and the labels are in a column called row or col, or in the first one, whose cells
-    differ and are labels of the axis more often than the index is.
+    Such an index has whole numbers and no name. The labels are in a column called row or col, or in the first one.
     """
-    if index.name is not None or not columns or not all(is_whole(label, 0) for label in index):
-        return False
-    if any(column.name.strip().lower() in _usual_names(axis) for column in columns):
-        return True
+    if index.name is not None or not all(is_whole(label, 0) for label in index):
+        return None
+    named = [j for j, column in enumerate(columns) if column.name.strip().lower() in _usual_names(axis)]
+    at = named[0] if named else 0
     known = {*map(label_text, _labels_of(axis))}
-    cells, own = ({*map(label_text, labels)} for labels in (columns[0].cells, index))
-    return len(cells) == len(index) and len(cells & known) > len(own & known)
+    if not columns or not (known or named):
+        return None
+    return at if _are_labels(columns[at].cells, index, known, bool(named)) else None
+
+
+def _are_labels(cells: Sequence[Any], index: Sequence[Any], known: set[str], named: bool) -> bool:
+    """Whether the cells of a column, rather than an index, are the labels: they differ, and more of them are known.
+
+    Where all of both are known, they are if the index counts in the same steps, as for lines 0, 1, … with ids 1, 2, …
+    """
+    texts, counts = list(map(label_text, cells)), list(map(label_text, index))
+    if len({*texts}) < len(texts):
+        return False
+    ours, theirs = len(known.intersection(texts)), len(known.intersection(counts))
+    if named:
+        return ours >= theirs
+    if ours == theirs == len(texts) and _are_whole([*cells, *index]):
+        steps = {x - y for x, y in zip(cells, index, strict=True)}
+        return len(steps) == 1 and 0 not in steps
+    return ours > theirs and 2 * ours >= len(texts)
+
+
+def _are_whole(cells: Sequence[Any]) -> bool:
+    return all(is_whole(x) or (isinstance(x, float) and x.is_integer()) for x in cells)
+
+
+def find_labels(given: Any) -> Sequence[Hashable] | None:
+    """The labels of the lines of a frame of new rows, whose labels are not known before."""
+    return _open_frame(given, Axis("row", 0, ()), False).labels
 
 
 def _usual_names(axis: Axis) -> tuple[str, ...]:
@@ -432,7 +460,12 @@ def _split_labels(source: _Given, axis: Axis, *, own: bool) -> _Given:
         at = 0
     if at is None:
         return source
-    labels = [x.item() if isinstance(x, np.generic) else x for x in source.columns[at].cells]
+    return _take_labels(source, at)
+
+
+def _take_labels(source: _Given, at: int) -> _Given:
+    cells = (x.item() if isinstance(x, np.generic) else x for x in source.columns[at].cells)
+    labels = [int(x) if isinstance(x, float) and x.is_integer() else x for x in cells]
     rest = [column for j, column in enumerate(source.columns) if j != at]
     return source._replace(labels=labels, columns=rest)
 

@@ -205,7 +205,16 @@ def describe_far(fit: ModelSpec, o: Observations) -> str:
 
     def line(far: Indices) -> str:
         sides = ("column", o.cols), ("row", o.rows)
-        return next((name for name, at in sides if np.unique(at[far]).size == 1 and fit.scales is None), "")
+        if fit.scales is not None:
+            return ""
+        return next(
+            (
+                name
+                for name, at in sides
+                if (at[far] == at[far[0]]).all() and 2 * far.size >= (at == at[far[0]]).sum()
+            ),
+            "",
+        )
 
     return name_far(z, o.values, lambda k: place(o.row_axis, o.rows[k], o.col_axis, o.cols[k]), line)
 

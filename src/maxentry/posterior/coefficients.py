@@ -28,6 +28,7 @@ from maxentry.wording import count
 MOST_LOOKED_AT = 200  # lines, of those in whose entries a pattern is judged
 CLEAR = 3.0  # sds by which the pattern of a feature must differ from none
 LEAST_LEFT = 0.1  # of the variance of what features do not explain, where measured lines lack some
+MOST_LACKING = 1_000  # features that measured lines lack, beyond which nothing is taken out
 DONORS = 2_000  # lines, at most, whose features others may have that lack them
 
 
@@ -184,7 +185,7 @@ class Lack(NamedTuple):
             return cls(np.empty(0, np.int64), np.empty((0, 0)), np.empty(0))
         hidden = ~basis.features.known[measured]
         times = hidden.sum(axis=0)
-        at = np.flatnonzero(times)
+        at = np.flatnonzero(times) if np.count_nonzero(times) <= MOST_LACKING else np.empty(0, np.int64)
         lacks, (F, n) = hidden[:, at].astype(float), _known_features(basis, at)
         both = lacks.T @ lacks / max(len(hidden), 1)
         widen = np.sqrt(1 + np.where(times > 0, 1 / np.maximum(times, 1), 0.0))
@@ -262,6 +263,7 @@ class Columns(NamedTuple):
     effects: bool
     centre: Array | None = None  # (S, K) mean of g a priori, where there are features
     W: Array | None = None  # (S, p, K) coefficients of the rows' features
+    lack: Lack | None = None  # what measured rows lack of these
 
     @classmethod
     def of(cls, posterior: Fitted) -> Columns:
@@ -286,12 +288,16 @@ class Columns(NamedTuple):
         Q = Q.reshape(-1, K, K)
         belief = posterior.belief
         offset = belief.mu[:, None] + np.asarray(belief.col, dtype=np.float64)
-        said = stack_coefficients(d, posterior.chains, fit, posterior.observations, Q) if fit.linked else ()
-        if said and isinstance(basis := fit.features[0], Basis):
+        columns = cls(belief.right, offset, Q, np.linalg.slogdet(Q)[1], fit.effects)
+        if not fit.linked:
+            return columns
+        centre, W = stack_coefficients(d, posterior.chains, fit, posterior.observations, Q)
+        lack = None
+        if isinstance(basis := fit.features[0], Basis):
             lack = Lack.of(basis, posterior.observations.row_counts > 0)
             for s in range(len(Q) if lack.at.size else 0):
-                Q[s] = lack.shrink(Q[s], said[1][s])[1]
-        return cls(belief.right, offset, Q, np.linalg.slogdet(Q)[1], fit.effects, *said)
+                Q[s] = lack.shrink(Q[s], W[s])[1]
+        return columns._replace(log_det=np.linalg.slogdet(Q)[1], centre=centre, W=W, lack=lack)
 
     def means(self, features: Array | None, n: int) -> Array | None:
         """What features say of n new rows in each draw, (n, S, K); those at the mean where none are given."""
@@ -305,23 +311,27 @@ class Columns(NamedTuple):
         few = basis.p <= basis.m and not is_sparse(basis.F)
         gram = basis.apply_transposed(basis.apply(np.eye(basis.p))) if few else None
         assert self.W is not None
-        return self._widen(
+        told = (
             W.T @ (basis.apply_transposed(basis.apply(W)) if gram is None else gram @ W) / basis.m
             for W in self.W
         )
+        if self.lack is None:
+            return self._widen(told)
+        at, C = self.lack.at, self.lack.C  # the others have what they lack, too
+        return self._widen(more + W[at].T @ C @ W[at] for more, W in zip(told, self.W, strict=True))
 
-    def without_some(self, basis: Basis, hidden: Flags, measured: Flags, new: Flags | None = None) -> Columns:
+    def without_some(self, basis: Basis, hidden: Flags, new: Flags | None = None) -> Columns:
         """The same of rows whose features in the columns `hidden` (p,) are not known.
 
-        measured: which of the fitted rows have a measurement. new: of levels that are new. The coefficient of such a
-        level is around 0, as those of the others are a priori, with (L + 1)/(L - 1) times the mean square of these L as
-        its variance. Each counts the same: how many rows have it says nothing of another.
+        new: of levels that are new. The coefficient of such a level is around 0, as those of the others are a priori,
+        with (L + 1)/(L - 1) times the mean square of these L as its variance. Each counts the same: how many rows have
+        it says nothing of another.
         """
         assert self.W is not None
         new = np.zeros_like(hidden) if new is None else new
         at, missing = np.flatnonzero(hidden), hidden & ~new
         F, n = _known_features(basis, at)
-        missing_at = missing[at] * Lack.of(basis, measured).widen[at]
+        missing_at = missing[at] * (1.0 if self.lack is None else self.lack.widen[at])
         covariance = (F.T @ F) / np.sqrt(np.outer(n, n)) * np.outer(missing_at, missing_at)
         if new.any():
             assert basis.features is not None

@@ -100,11 +100,10 @@ class NewRows:
             and isinstance(given, Basis)
         ):
             patterns, place = np.unique(np.stack([hidden, new], axis=1), axis=0, return_inverse=True)
-            measured = posterior.observations.row_counts > 0
             groups = [
                 (
                     np.flatnonzero(place.ravel() == k),
-                    columns.without_some(given, own[0], measured, own[1]) if own.any() else columns,
+                    columns.without_some(given, own[0], own[1]) if own.any() else columns,
                 )
                 for k, own in enumerate(patterns)
             ]
@@ -362,9 +361,12 @@ def read_new_rows(
 
 def _featured_rows(features: Any) -> tuple[list[Any], bool]:
     """Return the rows that features are of, and whether these have labels: else they are counted, or a single one."""
+    from maxentry.features import find_labels
+
     labels = None
     if frames.is_frame(features):
         labels = frames.index_labels(getattr(features, "index", None))
+        labels = None if labels is None else list(find_labels(features) or labels)
     elif isinstance(features, Mapping) and any(isinstance(line, Mapping) for line in features.values()):
         labels = list(features)
     if labels is not None:
