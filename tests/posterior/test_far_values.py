@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from maxentry import Sampling, complete
+from maxentry import Observations, Sampling, complete
 from maxentry.model.slips import name_far
 from maxentry.transform import FEWEST_FAR
 
@@ -16,6 +16,11 @@ SHORT = Sampling(chains=4, anneal=20, settle=20, draws=6, thin=2)
 def lines_of(table: Any, **said: Any) -> list[str]:
     printed = str(complete(table, rank=1, sampling=SHORT, seed=1, **said)).splitlines()
     return [line.strip() for line in printed if line.strip().startswith("far values")]
+
+
+def name(values: np.ndarray) -> str:
+    rows, n = np.arange(values.size), values.size
+    return name_far(values, Observations((n, 2), rows, rows % 2, values))
 
 
 def table(rng: np.random.Generator) -> pd.DataFrame:
@@ -65,12 +70,12 @@ def test_values_that_vary_by_factors_are_judged_on_the_scale_of_the_model() -> N
 def test_common_laws_have_none(law: str, n: int) -> None:
     rng = np.random.default_rng(1)  # of 1,000 exponential values one lies that far with probability 0.7%
     values = getattr(rng, law)(size=n)
-    assert name_far(values, values, str) == ""
+    assert name(values) == ""
 
 
 def test_few_values_or_a_floor_say_nothing() -> None:
     values = np.append(np.arange(FEWEST_FAR - 2.0), 1e6)
-    assert name_far(values, values, str) == ""
-    assert name_far(np.append(values, 0.0), np.append(values, 0.0), str) != ""
+    assert name(values) == ""
+    assert name(np.append(values, 0.0)) != ""
     floor = np.append(np.full(99, 5.0), 9.0)
     assert name_far(floor, floor, str) == ""

@@ -458,9 +458,7 @@ def _split_labels(source: _Given, axis: Axis, *, own: bool) -> _Given:
     at = named[0] if named else None
     if at is None and first is not None and (own or _is_label(first, axis, len(source.columns) == 1)):
         at = 0
-    if at is None:
-        return source
-    return _take_labels(source, at)
+    return source if at is None else _take_labels(source, at)
 
 
 def _take_labels(source: _Given, at: int) -> _Given:

@@ -25,6 +25,7 @@ from maxentry.kernels.gradients import allocate, set_sides, solve_blocks
 if TYPE_CHECKING:
     from maxentry.features import Features
     from maxentry.labels import Axis
+    from maxentry.observations import Observations
 
 Observed = Literal["observed"]
 
@@ -238,6 +239,14 @@ def read_side(given: Any, axis: Axis, measured: Flags | None = None) -> Basis | 
     if measured is not None:
         features = features.without_marks(measured)
     return Basis(axis.size, features.matrix, features)
+
+
+def read_sides(
+    row_features: Any, col_features: Any, o: Observations
+) -> tuple[Basis | Observed | None, Basis | Observed | None]:
+    """Read the features of rows and of columns of what was observed."""
+    rows = read_side(row_features, o.row_axis, o.row_counts > 0)
+    return rows, read_side(col_features, o.col_axis, o.col_counts > 0)
 
 
 def find_basis(given: Basis | Observed | None, observed: Any, side: int) -> Basis:

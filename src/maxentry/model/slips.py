@@ -6,7 +6,6 @@ where the rest could not reach so far.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 from warnings import warn
 
@@ -24,26 +23,23 @@ MOST_SLIPS = 3  # more that stand alone are something that was found, ...
 MANY = 50  # … below so many values more than one is
 
 
-def name_far(
-    modelled: Array, told: Array, where: Callable[[int], str], line: Callable[[Indices], str] = lambda _: ""
-) -> str:
+def name_far(modelled: Array, o: Observations) -> str:
     """Name the value farthest from nine tenths of all, and say what can be done; "" where none lies far.
 
-    modelled, told: the values on the scale of the model, by which they are judged, and as users gave them. line: says
-    whether values are of one "row" or "column", "" where they are not.
+    modelled: the values on the scale of the model, by which they are judged.
     """
     far = find_far(modelled)
-    n = far.size
-    if n == 0:
+    if not far.size:
         return ""
-    k, (most_low, most_high) = int(far[0]), np.quantile(told, (0.05, 0.95))
-    one = line(far) if n >= FEWEST else ""
-    more = f" and {n - 1} more{f' of this {one}' if one else ''}" if n > 1 else ""
-    unit = f"if this {one} is in another unit, use scale='{one}s'; " if one else ""
+    k, (low, high) = int(far[0]), np.quantile(o.values, (0.05, 0.95))
+    lines = (("column", o.cols), ("row", o.rows)) if far.size >= FEWEST else ()
+    own = [name for name, at in lines if (at[far] == at[k]).all() and 2 * far.size >= (at == at[k]).sum()]
+    more = f" and {far.size - 1} more{f' of this {own[0]}' if own else ''}" if far.size > 1 else ""
+    unit = f"if this {own[0]} is in another unit, use scale='{own[0]}s'; " if own else ""
     return (
-        f"{where(k)}: {told[k]:.4g}{more} (nine tenths of the values lie between {most_low:.4g} and {most_high:.4g}); "
-        f"{unit}correct mistakes, use noise='student' against bad measurements, or transform='log' where values vary "
-        "by factors"
+        f"{place(o.row_axis, int(o.rows[k]), o.col_axis, int(o.cols[k]))}: {o.values[k]:.4g}{more} (nine tenths of the "
+        f"values lie between {low:.4g} and {high:.4g}); {unit}correct mistakes, use noise='student' against bad "
+        "measurements, or transform='log' where values vary by factors"
     )
 
 

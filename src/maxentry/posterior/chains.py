@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from maxentry._io import ThreadTeam, max_threads
-from maxentry._types import Array, Indices
+from maxentry._types import Array
 from maxentry.engines.cluster import Workers, is_cancelled
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
@@ -201,22 +201,7 @@ def describe_far(fit: ModelSpec, o: Observations) -> str:
     """Name values that lie far from all others, which Gaussian noise takes for signal; "" where there are none."""
     if fit.noise != "gaussian" or fit.likelihood.discrete or o.low is not None:
         return ""
-    z = model_values(fit.value_map, o).values
-
-    def line(far: Indices) -> str:
-        sides = ("column", o.cols), ("row", o.rows)
-        if fit.scales is not None:
-            return ""
-        return next(
-            (
-                name
-                for name, at in sides
-                if (at[far] == at[far[0]]).all() and 2 * far.size >= (at == at[far[0]]).sum()
-            ),
-            "",
-        )
-
-    return name_far(z, o.values, lambda k: place(o.row_axis, o.rows[k], o.col_axis, o.cols[k]), line)
+    return name_far(model_values(fit.value_map, o).values, o)
 
 
 def spawn_chains(

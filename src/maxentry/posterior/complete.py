@@ -20,7 +20,7 @@ from maxentry.engines.cluster import Workers, open_client
 from maxentry.errors import DataError, LabelError, ParameterError, is_choice, is_whole
 from maxentry.gpu.engine import Engine, check_engine, choose_engine
 from maxentry.model.likelihood import DataKind, Likelihood, Noise, NoiseChoice, kind_words
-from maxentry.model.link import read_side
+from maxentry.model.link import read_sides
 from maxentry.model.noise import choose_noise, warn_of_known_noise
 from maxentry.model.priors import Priors
 from maxentry.model.slips import warn_of_slips
@@ -171,10 +171,7 @@ def complete(
     likelihood.warn_of_limits(observations)
     warn_of_beyond(observations, likelihood.limits)
     warn_of_known_noise(observations, likelihood, transform)
-    features = (
-        read_side(row_features, observations.row_axis, observations.row_counts > 0),
-        read_side(col_features, observations.col_axis, observations.col_counts > 0),
-    )
+    features = read_sides(row_features, col_features, observations)
     fit = ModelSpec(likelihood, bool(effects), priors, None, transform, scale, None, features)
     if fit.linked and priors is not None:
         raise ParameterError("priors= are of the model without features; leave one of the two out")
