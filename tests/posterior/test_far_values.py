@@ -78,4 +78,4 @@ def test_few_values_or_a_floor_say_nothing() -> None:
     assert name(values) == ""
     assert name(np.append(values, 0.0)) != ""
     floor = np.append(np.full(99, 5.0), 9.0)
-    assert name_far(floor, floor, str) == ""
+    assert name(floor) == ""
