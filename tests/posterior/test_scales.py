@@ -197,7 +197,7 @@ def hits_in_some_rows(rng):
 @pytest.mark.parametrize("make", [run_times, concentrations, hits_in_some_rows])
 @pytest.mark.parametrize("known", [0.05, 0.25, 0.5])
 def test_tables_whose_values_vary_by_factors_have_one_scale(make, known):
-    """Spreads and locations alone split most tables of run times. Of one kind two hits of a row may look so by chance."""
+    """Spreads and locations alone split most tables of run times. Two hits of a row may look like a unit by chance."""
     found = 0
     for seed in range(20):
         rng = np.random.default_rng([seed, 15])
