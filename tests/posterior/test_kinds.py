@@ -367,7 +367,7 @@ def test_another_kind_than_that_of_the_start_is_refused_whatever_the_noise():
 
 
 def test_what_a_warm_start_moves(fits):
-    from maxentry.posterior.complete import MeasurementMatch
+    from maxentry.model.match import MeasurementMatch
 
     fit_, old = fits["limits"].fit, fits["limits"].observations
     extra = Observations.from_array(np.where(SEEN | (np.arange(18) < 3), NOISY, NAN))

@@ -9,7 +9,7 @@ from tests.posterior.examples import MANY, SHORT, equal, largest_z, low_rank, ma
 
 from maxentry import Observations, Priors, Sampling, complete
 from maxentry.errors import ParameterError
-from maxentry.posterior.complete import MeasurementMatch, change_fraction
+from maxentry.model.match import MeasurementMatch, change_fraction
 from maxentry.posterior.schedule import ROUNDS
 
 X, Y = low_rank((14, 10), rank=1, noise=0.2, missing=0.2, seed=3)

@@ -11,16 +11,17 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from maxentry._types import Array, Indices
 from maxentry.engines.cluster import Workers, open_client
-from maxentry.errors import DataError, LabelError, ParameterError, is_choice, is_whole
+from maxentry.errors import DataError, ParameterError, is_choice, is_whole
 from maxentry.gpu.engine import Engine, check_engine, choose_engine
 from maxentry.model.likelihood import DataKind, Likelihood, Noise, NoiseChoice, kind_words
 from maxentry.model.link import read_sides
+from maxentry.model.match import FEW, MeasurementMatch, change_fraction, find_positions
 from maxentry.model.noise import choose_noise, warn_of_known_noise
 from maxentry.model.priors import Priors
 from maxentry.model.slips import warn_of_slips
@@ -30,7 +31,7 @@ from maxentry.posterior.archive import REST
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units
 from maxentry.posterior.diagnostics import find_movement, warn_of_steps, watched_entries
 from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
-from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, first_latent, name_farthest, standard_units
+from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, name_farthest, standard_units
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.rank import Climb, RankChoice, check_rank, choose_rank
 from maxentry.posterior.schedule import (
@@ -51,7 +52,6 @@ from maxentry.tables.doubts import warn_of_labels, warn_of_lines
 from maxentry.transform import NONE, Scaling, Transform, warn_of_beyond
 from maxentry.wording import show
 
-FEW = 0.03  # share of new observations up to which chains hardly have to move
 FEW_SETTLE, FEW_THIN = 6, 1
 OTHER_SCALE = 3.0  # times the scale of a line, a guess of few values, from which chains begin anew
 UNITS_RANGE = 1e6  # of the spread of new data over that of the old; beyond it digits run out
@@ -410,7 +410,7 @@ def keep_units(fit: ModelSpec, start: Posterior, observations: Observations) -> 
     if fit.scale not in ("auto", start.fit.scale):
         raise ParameterError(f"start= was fitted with scale={start.fit.scale!r}, got scale={fit.scale!r}")
     if scales is not None:
-        rows, cols = _positions(start.observations, observations)
+        rows, cols = find_positions(start.observations, observations)
         on_rows = scales.side == "rows"
         scales = scales.move(rows if on_rows else cols, observations.shape[0 if on_rows else 1])
     return replace(fit, units=start.fit.units, scale=start.fit.scale, scales=scales)
@@ -474,7 +474,7 @@ def restart_chains(
     seed: np.random.SeedSequence,
 ) -> tuple[Sampling, tuple[Chain, ...]]:
     """Return how long to run, and the chains of `start` on the new observations with fresh random streams."""
-    rows, cols = _positions(start.observations, observations)
+    rows, cols = find_positions(start.observations, observations)
     plan = Sampling.resolve(sampling, observations.shape, observations.n, start.rank)
     if not isinstance(sampling, Sampling):
         plan = _shorten(plan, start, observations, rows, cols)
@@ -487,7 +487,7 @@ def continue_chains(
     seed: np.random.SeedSequence,
 ) -> tuple[Chain, ...]:  # fmt: skip
     """Move chains of `old` observations to new ones, with fresh random streams."""
-    rows, cols = _positions(old, new)
+    rows, cols = find_positions(old, new)
     (m1, m2), restarted = new.shape, []
     match, data = None, fit.data(new)
     if fit.likelihood.weighted or data.limits is not None:
@@ -518,78 +518,6 @@ def _shorten(
     if plan.kind == "population" and few:
         return replace(plan, settle=FEW_SETTLE, thin=FEW_THIN)
     return replace(plan, settle=max(1, (plan.anneal + plan.settle) // 6), thin=max(1, plan.thin // 2))
-
-
-def change_fraction(old: Observations, new: Observations, rows: Indices, cols: Indices) -> float:
-    """Return the share of measurements that only one of the two has: added, corrected or removed.
-
-    rows, cols: positions of the old rows and columns in the new matrix.
-    """
-    if abs(new.n - old.n) > FEW * new.n:  # more than few anyway
-        return abs(new.n - old.n) / new.n
-    match = MeasurementMatch.find(old, new, rows, cols)
-    alike = old.values[match.before] == new.values[match.after]
-    if old.low is not None or new.low is not None:
-        for end in ("low", "high"):
-            ends = (o.values if getattr(o, end) is None else getattr(o, end) for o in (old, new))
-            alike &= next(ends)[match.before] == next(ends)[match.after]
-    same = int(alike.sum())
-    return (old.n + new.n - 2 * same) / new.n
-
-
-class MeasurementMatch(NamedTuple):
-    """Positions of the measurements that two sets of observations share; replicates are matched in order."""
-
-    before: Indices
-    after: Indices
-    n: int  # measurements of the new ones
-
-    @classmethod
-    def find(cls, old: Observations, new: Observations, rows: Indices, cols: Indices) -> MeasurementMatch:
-        """Match by entry; rows, cols: positions of the old rows and columns in the new matrix."""
-        m2 = new.shape[1]
-        keys = rows[old.rows] * m2 + cols[old.cols]
-        order = np.argsort(keys, kind="stable")
-        earlier, later = keys[order], new.rows.astype(np.int64) * m2 + new.cols  # sorted, both
-        which = np.arange(new.n) - np.searchsorted(later, later)  # of the measurements of one entry
-        at = np.searchsorted(earlier, later) + which
-        there = np.flatnonzero(earlier[np.minimum(at, old.n - 1)] == later)
-        there = there[at[there] < old.n]
-        return cls(order[at[there]], there, new.n)
-
-    def move(self, weights: Array) -> Array:
-        """Student weights at their new positions; new measurements start at weight one."""
-        moved = np.ones(self.n)
-        if weights.size:
-            moved[self.after] = weights[self.before]
-        return moved
-
-    def move_latent(self, latent: Array, before: GibbsData, after: GibbsData) -> Array:
-        """Latent values at their new positions; those of measurements that are new or other than before as told."""
-        if after.limits is None:
-            return np.empty(0)
-        moved = after.by_row.values.copy()
-        if before.limits is not None:
-            old = np.full(before.by_row.values.size, np.nan)
-            old[before.limits.rows] = latent
-            both = old[self.before], after.by_row.values[self.after] == before.by_row.values[self.before]
-            known = ~np.isnan(both[0]) & both[1]
-            moved[self.after[known]] = both[0][known]
-        return moved[after.limits.rows] if before.limits is not None else first_latent(after)[1]
-
-
-def _positions(old: Observations, new: Observations) -> tuple[Indices, Indices]:
-    """Positions of the old rows and columns in the new matrix."""
-    if any(a > b for a, b in zip(old.shape, new.shape, strict=True)):
-        raise ParameterError(
-            f"start= is of a {old.shape} matrix, so the data must be as large, got {new.shape}"
-        )
-    try:
-        rows = new.row_index(list(old.row_axis.labels or range(old.shape[0])))
-        cols = new.col_index(list(old.col_axis.labels or range(old.shape[1])))
-    except LabelError as error:
-        raise ParameterError(f"start= has rows or columns that the data do not have: {error}") from error
-    return rows, cols
 
 
 def _move_rows(factor: Array, to: Indices, m: int) -> Array:
