@@ -1,9 +1,16 @@
-"""A noise of its own for each column (`noise="columns"`) against one for all: real matrices, and planted noises."""
+"""A noise of its own for each column or row against one for all: real matrices, and planted noises.
 
+`noise_by_column` has `noise="columns"` everywhere, with a rank given. `noise_by_default` has the default, which takes
+one of the three where it predicts held-out measurements better.
+"""
+
+import os
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.checks import Check, Line
+from benchmarks.checks import Check, Line, recall
 from benchmarks.matrices import MATRICES, load
 
 import maxentry
@@ -11,13 +18,17 @@ import maxentry
 PLAN = maxentry.Sampling(chains=16, anneal=100, settle=100, draws=8, thin=8)
 RANKS = {0.03: 2, 0.1: 2, 0.3: 4}  # by the share that is known
 HELD = 4000
+DEFAULT_CELLS = Path(os.environ.get("DEFAULT_CELLS", "build/honest/noise_by_default.jsonl"))
+LAWS = ("gaussian", "columns", "rows")
 
 
 def scores(Y: np.ndarray, truth: np.ndarray, held: np.ndarray, rank: int, **options: Any) -> np.ndarray:
     """RMSE, CRPS, coverage of 90% predictive intervals, and RMSE in units of each column's sd, of held-out entries."""
-    fit = maxentry.complete(
-        Y, rank, sampling=PLAN, scale="none", threads=1, progress=False, seed=0, **options
-    )
+    plan = {"rank": rank, "sampling": PLAN, "scale": "none", "seed": 0}
+    return judge(maxentry.complete(Y, threads=1, progress=False, **plan, **options), truth, held)
+
+
+def judge(fit: maxentry.Posterior, truth: np.ndarray, held: np.ndarray) -> np.ndarray:
     i, j = np.nonzero(held)
     x, t, law = fit.belief.at(i, j), truth[i, j], fit.noise_law
     draws = (
@@ -87,4 +98,52 @@ def noise_by_column(quick: bool) -> list[Line]:
     return lines
 
 
-CHECKS: dict[str, Check] = {"noise_by_column": noise_by_column}
+def noise_by_default(quick: bool) -> list[Line]:
+    """The same matrices and planted noises, everything default, against a fit with one noise."""
+    lines, seeds = [], range(1 if quick else 2)
+    for share in RANKS:
+        lines += compare_defaults(
+            f"real matrices, {share:.0%} known",
+            [
+                (f"{name}, {share:.0%}", seed, partial(real_part, name, share, seed))
+                for name in list(MATRICES)[: 2 if quick else None]
+                for seed in seeds
+            ],
+            "1.005",
+        )
+    for factor in (1, 3, 10):
+        lines += compare_defaults(
+            f"noises that differ by {factor}",
+            [
+                (f"factor {factor}", seed, partial(planted, seed, 0.4, factor))
+                for seed in range(2 if quick else 6)
+            ],
+            "below 1" if factor > 1 else "",
+        )
+    return lines
+
+
+def compare_defaults(what: str, cases: list[tuple[str, int, Any]], asked: str) -> list[Line]:
+    cells, taken = [], dict.fromkeys(LAWS, 0)
+    for name, seed, make in cases:
+        law, *numbers = recall(DEFAULT_CELLS, [name, seed], lambda: default_scores(seed, *make()))  # noqa: B023
+        taken[LAWS[int(law)]] += 1
+        one, own = np.split(np.array(numbers), 2)
+        cells.append((one, own))
+    counts = ", ".join(f"{name} {n}" for name, n in taken.items())
+    return [*summarize(what, cells, asked), Line(f"{what}: the noise that is taken", counts)]
+
+
+def default_scores(seed: int, Y: np.ndarray, truth: np.ndarray, held: np.ndarray) -> list[float]:
+    """Which noise the default takes, and the scores with one noise and with that."""
+    fits = [
+        maxentry.complete(Y, noise=noise, seed=seed, threads=1, progress=False)
+        for noise in ("gaussian", "auto")
+    ]
+    return [
+        LAWS.index(fits[1].fit.noise),
+        *np.concatenate([judge(fit, truth, held) for fit in fits]).tolist(),
+    ]
+
+
+CHECKS: dict[str, Check] = {"noise_by_column": noise_by_column, "noise_by_default": noise_by_default}

@@ -10,7 +10,15 @@ import maxentry
 from maxentry import Observations
 from maxentry.errors import ParameterError
 from maxentry.model.likelihood import NOISE_NAMES, Likelihood
-from maxentry.model.noise import choose_noise, excess, subtract_means, warn_of_known_noise
+from maxentry.model.noise import (
+    HeldOut,
+    choose_noise,
+    compare_noises,
+    excess,
+    find_differing,
+    subtract_means,
+    warn_of_known_noise,
+)
 from maxentry.posterior.chains import Sampling
 from maxentry.posterior.schedule import data_abound
 from maxentry.transform import Transform
@@ -134,3 +142,128 @@ def test_a_known_noise_that_cannot_be_is_named():
     assert warned(Y, 0.01, "log") == []
     with pytest.warns(UserWarning, match="noise_sd is 10"):
         maxentry.complete(Y, 1, noise_sd=10, sampling=SHORT, seed=1, progress=False)
+
+
+# Numbers: laws are compared by measurements that were held out
+
+
+def unequal(seed, factor, side="columns", shape=(90, 30), share=0.5):
+    """A table of rank 1 with levels; the second half of the columns (or rows) has `factor` times the noise."""
+    rng = np.random.default_rng([60, seed])
+    X = rng.standard_normal((shape[0], 1)) @ rng.standard_normal((1, shape[1]))
+    X = X + rng.standard_normal((shape[0], 1)) + rng.standard_normal(shape[1])
+    loud = (
+        (np.arange(shape[1]) >= shape[1] // 2)
+        if side == "columns"
+        else (np.arange(shape[0]) >= shape[0] // 2)[:, None]
+    )
+    Y = X + 0.3 * np.where(loud, factor, 1.0) * rng.standard_normal(shape)
+    return X, np.where(rng.random(shape) < share, Y, np.nan)
+
+
+def fit(Y, **options):
+    return maxentry.complete(Y, seed=1, threads=1, progress=False, **options)
+
+
+@pytest.mark.parametrize("side", ["columns", "rows"])
+def test_lines_that_differ_in_noise_have_their_own_by_default(side, monkeypatch):
+    monkeypatch.setattr("maxentry.posterior.schedule.WORK", 1e6)
+    X, Y = unequal(0, 6.0, side)
+    found, one = fit(Y), fit(Y, noise="gaussian")
+    assert (found.fit.noise, one.fit.noise) == (side, "gaussian")
+    sds = np.array(list(found.noise_sds.values()))
+    half = len(sds) // 2
+    assert np.median(sds[half:]) > 2 * np.median(sds[:half])  # 6, and rows have few values
+    assert np.mean((found.mean - X) ** 2) < np.mean((one.mean - X) ** 2)
+    assert f"for a typical one of the {side}" in repr(found)
+
+
+def test_a_chosen_noise_is_that_which_one_may_name(monkeypatch):
+    monkeypatch.setattr("maxentry.posterior.schedule.WORK", 1e6)
+    _, Y = unequal(0, 6.0)
+    found, named = fit(Y), fit(Y, noise="columns")
+    assert found.rank_choice.weights == named.rank_choice.weights
+    np.testing.assert_array_equal(found.draws.left, named.draws.left)
+    np.testing.assert_array_equal(found.mean, named.mean)
+
+
+def test_equal_noises_are_one_and_nothing_else_changes(monkeypatch):
+    monkeypatch.setattr("maxentry.posterior.schedule.WORK", 1e6)
+    for seed in range(6):
+        _, Y = unequal(seed, 1.0)
+        found = fit(Y)
+        assert found.fit.noise == "gaussian"
+        np.testing.assert_array_equal(found.mean, fit(Y, noise="gaussian").mean)
+
+
+def differing(noise_gain, error_loss, n=400, seed=0):
+    """Predictions with one noise, and others that are better by the log score and worse by the square."""
+    rng = np.random.default_rng(seed)
+    places = np.arange(n, dtype=np.int32) % 20
+    one = HeldOut(places, places, rng.chisquare(1, n), rng.standard_normal(n))
+    spread = rng.standard_normal((2, n))
+    spread = (spread - spread.mean(1, keepdims=True)) / spread.std(1, keepdims=True) / np.sqrt(1 / n)
+    gain, loss = (shift + part for shift, part in zip((noise_gain, error_loss), spread, strict=True))
+    return one, one._replace(log_scores=one.log_scores + gain, squares=one.squares + loss)
+
+
+def test_a_noise_of_lines_is_taken_where_it_is_better_beyond_chance_and_not_worse():
+    """The standard error of both differences is 1."""
+    assert compare_noises(*wrapped(differing(3.0, 1.0))) == "columns"
+    assert compare_noises(*wrapped(differing(1.5, -3.0))) == "gaussian"  # no more than chance
+    assert compare_noises(*wrapped(differing(9.0, 2.5))) == "gaussian"  # it spoils the means
+    one, better = differing(3.0, 0.0)
+    assert compare_noises(one, {"columns": better, "rows": differing(5.0, 0.0)[1]}) == "rows"
+    assert compare_noises(one, {"columns": one}) == "gaussian"
+
+
+def wrapped(pair):
+    return pair[0], {"columns": pair[1]}
+
+
+def test_lines_are_tried_where_errors_differ_by_them():
+    rng = np.random.default_rng(0)
+    rows, cols = (part.ravel().astype(np.int32) for part in np.mgrid[:40, :30])
+    for loud, wanted in ((cols < 15, ["columns"]), (rows < 20, ["rows"]), (cols < 0, [])):
+        squares = np.where(loud, 9.0, 1.0) * rng.chisquare(1, rows.size)
+        assert find_differing(HeldOut(rows, cols, squares, squares), (40, 30)) == wanted
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rank": 1},
+        {"limits": (-9.0, None)},
+        {"noise_sd": 0.1},
+        {"noise": "student"},
+        {"priors": maxentry.Priors.paper()},
+    ],
+    ids=str,
+)
+def test_where_it_is_not_open_one_noise_holds(options, monkeypatch):
+    monkeypatch.setattr("maxentry.posterior.schedule.WORK", 1e6)
+    _, Y = unequal(0, 6.0)
+    assert fit(Y, **options).fit.noise == options.get("noise", "gaussian")
+
+
+def test_standard_errors_and_replicates_leave_one_noise(monkeypatch):
+    monkeypatch.setattr("maxentry.posterior.schedule.WORK", 1e6)
+    _, Y = unequal(0, 6.0)
+    i, j = np.nonzero(~np.isnan(Y))
+    long = pd.DataFrame({"row": i, "col": j, "value": Y[i, j]})
+    assert fit(long).fit.noise == "columns"  # the control
+    assert fit(long.assign(se=0.1)).fit.noise == "gaussian"
+    again = long.iloc[:200].assign(value=lambda x: x.value + 0.1)
+    assert fit(pd.concat([long, again])).fit.noise == "gaussian"
+
+
+def test_a_campaign_has_one_noise_and_a_warm_start_that_of_its_start(monkeypatch):
+    monkeypatch.setattr("maxentry.posterior.schedule.WORK", 1e6)
+    _, Y = unequal(0, 6.0)
+    campaign = maxentry.Campaign.create("sqlite://", "noise", *Y.shape, seed=1)
+    i, j = np.nonzero(~np.isnan(Y))
+    campaign.tell(row=list(i), col=list(j), value=list(Y[i, j]))
+    assert campaign.posterior(progress=False).fit.noise == "gaussian"
+    found = fit(Y)
+    assert fit(Y, start=found).fit.noise == "columns"
+    assert fit(Y, start=fit(Y, noise="gaussian")).fit.noise == "gaussian"

@@ -86,3 +86,10 @@ def find_positions(old: Observations, new: Observations) -> tuple[Indices, Indic
     except LabelError as error:
         raise ParameterError(f"start= has rows or columns that the data do not have: {error}") from error
     return rows, cols
+
+
+def move_rows(factor: Array, to: Indices, m: int) -> Array:
+    """Move the rows of a factor to their new positions; new rows start at zero."""
+    moved = np.zeros((m, factor.shape[1]))
+    moved[to] = factor
+    return moved

@@ -1,20 +1,23 @@
-"""The law of the noise where the user leaves it open: one noise for all, or one for each row or column of many grades.
+"""The law of the noise where the user leaves it open: one noise for all, or one for each row or column.
 
 People grade alike or they do not, and so do judges and questions. Where grades abound, a noise of their own predicts
 them better if rows (or columns) differ, and costs nothing if they do not (benchmarks/kinds.md). Where data are few the
-noises of single lines can hardly be told. For numbers they may cost error (benchmarks/honest.md), so that they are the
-user's choice.
+noises of single lines can hardly be told. Of numbers a noise of their own may cost error. So it is taken where it
+predicts measurements that were held out better, beyond chance, as ranks are chosen (benchmarks/honest.md,
+`noise_by_column`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
 from warnings import warn
 
 import numpy as np
 
 from maxentry._types import Array, Indices32
 from maxentry.errors import is_choice
-from maxentry.model.likelihood import DataKind, Likelihood, Noise, NoiseChoice, check_noise
+from maxentry.model.likelihood import DataKind, Likelihood, Noise, NoiseChoice, NoiseLaw, check_noise
 from maxentry.observations import Observations
 from maxentry.transform import Transform
 
@@ -22,6 +25,7 @@ ROUNDS = 3  # of subtracting means of rows and of columns
 DOUBT = 5.0  # standard errors by which the variances of lines must differ
 FEW = 20  # values, whose spread says little
 NARROW = 0.5  # of the known noise: values of such a spread can hardly have it
+BEYOND = 2.0  # standard errors by which a law of the noise must predict better, and may not be worse
 
 
 def choose_noise(
@@ -44,6 +48,53 @@ def choose_noise(
     if max(by_row, by_column) <= 0:
         return "gaussian"
     return "rows" if by_row >= by_column else "columns"
+
+
+def leaves_open(wish: NoiseChoice, likelihood: Likelihood, observations: Observations) -> bool:
+    """Whether plain numbers are to tell if columns or rows have a noise of their own, which goes with nothing else."""
+    plain = likelihood.kind == "numbers" and likelihood.limits is None and not likelihood.split
+    return is_choice(wish, ["auto"]) and plain and likelihood.noise == "gaussian" and observations.is_plain
+
+
+class HeldOut(NamedTuple):
+    """How measurements that were held out are predicted: their places, squared errors and log densities."""
+
+    rows: Indices32
+    cols: Indices32
+    squares: Array
+    log_scores: Array
+
+    @classmethod
+    def join(cls, parts: Iterable[HeldOut]) -> HeldOut:
+        """Put several parts together."""
+        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def find_differing(one: HeldOut, shape: tuple[int, int]) -> list[Noise]:
+    """Return "columns" or "rows", or both, where errors of predictions with one noise differ by these beyond chance."""
+    sides: tuple[tuple[Noise, Indices32, int], ...] = (
+        ("columns", one.cols, shape[1]), ("rows", one.rows, shape[0])
+    )  # fmt: skip
+    return [noise for noise, line, m in sides if excess(one.squares, line, m) > 0]
+
+
+def compare_noises(one: HeldOut, others: dict[Noise, HeldOut]) -> Noise:
+    """Return the law that gives measurements the most probability; gaussian unless it does beyond chance.
+
+    Squared errors may not be larger beyond chance: they are what means are judged by, but noisy columns rule them.
+    """
+    gains: dict[Noise, float] = {"gaussian": 0.0}
+    for noise, own in others.items():
+        probable, worse = own.log_scores - one.log_scores, own.squares - one.squares
+        if _errors_above_zero(probable) > BEYOND and _errors_above_zero(worse) < BEYOND:
+            gains[noise] = float(probable.mean())
+    return max(gains, key=lambda noise: gains[noise])
+
+
+def _errors_above_zero(differences: Array) -> float:
+    """Return by how many standard errors the mean is above 0."""
+    error = float(differences.std()) / np.sqrt(differences.size)
+    return float(differences.mean()) / error if error > 0 else 0.0
 
 
 def subtract_means(o: Observations) -> Array:
@@ -71,6 +122,13 @@ def excess(squares: Array, line: Indices32, m: int) -> float:
     beyond = float((counts[some] * (means - 1) ** 2).sum() - v * some.sum())
     chance = v * float(np.sqrt(2 * some.sum()))
     return beyond / float(counts[some].sum()) if beyond > DOUBT * chance else 0.0
+
+
+def average_lines(law: NoiseLaw) -> NoiseLaw:
+    """Return one law for all entries: its variance is the mean over columns or rows that have a noise of their own."""
+    if law.spread is None:
+        return law
+    return law._replace(var=law.var * (law.spread**2).mean(1), spread=None)
 
 
 def warn_of_known_noise(o: Observations, likelihood: Likelihood, transform: Transform) -> None:

@@ -199,7 +199,7 @@ class ChainRun:
 
 def describe_far(fit: ModelSpec, o: Observations) -> str:
     """Name values that lie far from all others, which Gaussian noise takes for signal; "" where there are none."""
-    if fit.noise != "gaussian" or fit.likelihood.discrete or o.low is not None:
+    if fit.noise == "student" or fit.likelihood.discrete or o.low is not None:
         return ""
     return name_far(model_values(fit.value_map, o).values, o)
 

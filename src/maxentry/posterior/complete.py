@@ -15,14 +15,21 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from maxentry._types import Array, Indices
+from maxentry._types import Indices
 from maxentry.engines.cluster import Workers, open_client
 from maxentry.errors import DataError, ParameterError, is_choice, is_whole
 from maxentry.gpu.engine import Engine, check_engine, choose_engine
 from maxentry.model.likelihood import DataKind, Likelihood, Noise, NoiseChoice, kind_words
 from maxentry.model.link import read_sides
-from maxentry.model.match import FEW, MeasurementMatch, change_fraction, find_positions
-from maxentry.model.noise import choose_noise, warn_of_known_noise
+from maxentry.model.match import FEW, MeasurementMatch, change_fraction, find_positions, move_rows
+from maxentry.model.noise import (
+    HeldOut,
+    choose_noise,
+    compare_noises,
+    find_differing,
+    leaves_open,
+    warn_of_known_noise,
+)
 from maxentry.model.priors import Priors
 from maxentry.model.slips import warn_of_slips
 from maxentry.observations import Observations, find_kind
@@ -33,7 +40,7 @@ from maxentry.posterior.diagnostics import find_movement, warn_of_steps, watched
 from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, name_farthest, standard_units
 from maxentry.posterior.posterior import Posterior
-from maxentry.posterior.rank import Climb, RankChoice, check_rank, choose_rank
+from maxentry.posterior.rank import Climb, RankChoice, check_rank, choose_rank, find_folds, spawn_seeds
 from maxentry.posterior.schedule import (
     COSTLY,
     MOST_WORK,
@@ -100,7 +107,8 @@ def complete(
     rank: of the matrix without its row and column effects; "auto" stacks 0, 1, 2, 4, 8, … by held-out prediction.
     noise: "gaussian", or "student" for data with outliers (not for values piled up at a limit: see benchmarks);
         "columns" or "rows" where each of them has a noise of its own (`posterior.noise_sds`). "auto" is "gaussian",
-        but "rows" or "columns" for many grades that differ in it.
+        but "rows" or "columns" where these differ in it: many grades, and numbers (with rank="auto") that were held
+        out and are predicted better so.
     kind: "numbers", "yes/no" (told as 1 and 0; answers are probabilities) or "grades" (answers are expected grades);
         by default "yes/no" for booleans, and "numbers" for all else.
     levels: the grades in their order, numbers or names; names are told as 1, 2, ...; by default the categories of a
@@ -183,6 +191,8 @@ def complete(
     if cluster is not None and watch is not None:
         raise ParameterError("watch= follows the sweeps on this machine; leave it or cluster= out")
     data, priors_of = fit.data(observations), fit.priors_of(observations.shape)
+    is_open = leaves_open(noise, fit.likelihood, fit.statements(observations)) and not abundant
+    is_open &= priors is None and is_choice(engine, ["cpu"])
     choose_engine(engine, data, [0 if rank == "auto" else int(rank)], 0.0, 0)  # refuses what a GPU cannot do
     with open_client(cluster) as client:
         draw_store = MEMORY if store is None else FolderStore.create(store)
@@ -198,7 +208,9 @@ def complete(
         else:
             choice, climb = None, None
             if rank == "auto":  # on the processor: a GPU would compile for every fold and rank
-                choice, climb = _choose_rank(observations, fit, progress, options | {"engine": "cpu"})
+                on_cpu = options | {"engine": "cpu"}
+                fit, choice, climb = _choose_model(observations, fit, is_open, progress, on_cpu)
+                data = fit.data(observations)
             top = choice.best if choice else int(rank)
             plan = Sampling.resolve(sampling, observations.shape, observations.n, top, data.features_work)
             if choice and not isinstance(sampling, Sampling):
@@ -340,17 +352,35 @@ def _run(
     return chains.drop_stuck_chains(run, data)
 
 
+def _choose_model(
+    observations: Observations, fit: ModelSpec, is_open: bool, progress: bool | None, options: dict[str, Any]
+) -> tuple[ModelSpec, RankChoice, Climb | None]:  # fmt: skip
+    """Choose the ranks and, where it `is_open`, the law of the noise; ranks anew for a noise of single lines."""
+    scores = dict[tuple[int, ...], HeldOut]() if is_open else None
+    choice, climb = _choose_rank(observations, fit, progress, options, scores)
+    if not scores:
+        return fit, choice, climb
+    noise = _choose_noise(observations, fit, choice.best, scores, progress, options)
+    if noise != fit.noise:
+        fit = _with_noise(fit, noise)
+        choice, climb = _choose_rank(observations, fit, progress, options)
+    return fit, choice, climb
+
+
+def _with_noise(fit: ModelSpec, noise: Noise) -> ModelSpec:
+    return replace(fit, likelihood=replace(fit.likelihood, noise=noise))
+
+
 def _choose_rank(
-    observations: Observations,
-    fit: ModelSpec,
-    progress: bool | None,
-    options: dict[str, Any],
-) -> tuple[RankChoice, Climb | None]:
+    observations: Observations, fit: ModelSpec, progress: bool | None, options: dict[str, Any],
+    scores: dict[tuple[int, ...], HeldOut] | None = None,
+) -> tuple[RankChoice, Climb | None]:  # fmt: skip
     """Choose by prediction on the scale of the model, where the noise has one size.
 
     Plain numbers are judged by squared error, by which the means of ranks are stacked. Where there are limits, yes and
     no, or grades, squared error means little, and where there are standard errors it is ruled by the poor measurements:
     there they are judged by the log of their probability.
+    scores: takes how each part was predicted, by rank and number of the part.
     """
     z = fit.statements(observations)
     by_log_score = not z.is_plain
@@ -358,37 +388,86 @@ def _choose_rank(
         observations, fit = z, replace(fit, transform=NONE, scales=None)
 
     known: dict[tuple[int, ...], Climb] = {}  # of each training part, by its number: folds may come at once
-    workers: Workers | None = options["workers"]
-    shown = progress if workers is None else False  # on a cluster one bar shows all folds
+    shown = progress if options["workers"] is None else False  # on a cluster one bar shows all folds
 
     def predict(train: Observations, held: Observations, rank: int, seed: np.random.SeedSequence) -> Any:
-        data, priors_of = fit.data(train), fit.priors_of(train.shape)
-        climb = known.setdefault(seed.spawn_key[-1:], Climb(fit, train))
+        data, priors_of, part = fit.data(train), fit.priors_of(train.shape), seed.spawn_key[-1:]
+        climb = known.setdefault(part, Climb(fit, train))
         abound, before = data_abound(train.shape, train.n), list(climb.chains.values())
         plan = Sampling.climb(not before) if abound else Sampling.scout(train.shape, train.n, rank)
         if before:
             started = chains.grow_chains(seed, before[-1], data, rank, priors_of)
         else:
             started = chains.spawn_chains(seed, data, [rank] * plan.chains, priors_of)
-        run = _run(started, data, priors_of, plan, f"trying rank {rank}", shown, **options)
-        if run.interrupted:
-            raise KeyboardInterrupt
+        posterior = _run_trial(started, data, train, fit, plan, f"trying rank {rank}", shown, options)
         if abound:
-            climb.chains[rank] = run.chains
-        posterior = Posterior(train, fit, plan, run.chains, draws_in_user_units(run, fit))
+            climb.chains[rank] = posterior.chains
         if not by_log_score:
+            if scores is not None:
+                scores[rank, *part] = _score(posterior, held)
             return posterior.pooled.mean_at(held.rows, held.cols)
         x = posterior.pooled.at(held.rows, held.cols)
         return fit.likelihood.log_score(x, fit.statements(held), posterior.answers.law)
 
-    fold_map = map if workers is None else partial(workers.map_together, "comparing ranks", progress)
     choice = choose_rank(
-        observations, fit.effects, predict, by_log_score=by_log_score, fold_map=fold_map,
+        observations, fit.effects, predict, by_log_score=by_log_score,
+        fold_map=_map_folds("comparing ranks", progress, options),
         abundant=data_abound(observations.shape, observations.n),
     )  # fmt: skip
     climb = known[max(known)] if known else None
     # yes and no forget where they came from too slowly
     return choice, climb if climb is not None and climb.chains and not fit.likelihood.known_noise else None
+
+
+def _choose_noise(
+    observations: Observations, fit: ModelSpec, rank: int, scores: dict[tuple[int, ...], HeldOut],
+    progress: bool | None, options: dict[str, Any],
+) -> Noise:  # fmt: skip
+    """Compare a noise for each column, and for each row, with one for all, at the rank that predicts best with that.
+
+    They are tried where errors of held-out measurements differ by column or row beyond chance.
+    """
+    z, fit = fit.statements(observations), replace(fit, transform=NONE, scales=None)
+    one = HeldOut.join(scores[key] for key in sorted(scores) if key[0] == rank)
+    folds, found = [*zip(*find_folds(z), strict=True)], dict[Noise, HeldOut]()
+    fold_map = _map_folds("comparing noises", progress, options)
+    shown = progress if options["workers"] is None else False
+    for noise in find_differing(one, z.shape):
+        law = _with_noise(fit, noise)
+
+        def predict(train: Observations, held: Observations, seed: Any, law: ModelSpec = law) -> HeldOut:
+            plan = Sampling.scout(train.shape, train.n, rank)
+            data, ranks = law.data(train), [rank] * plan.chains
+            started = chains.spawn_chains(seed, data, ranks, law.priors_of(train.shape))
+            title = f"trying a noise of its own for each of the {law.noise}"
+            return _score(_run_trial(started, data, train, law, plan, title, shown, options), held)
+
+        found[noise] = HeldOut.join(fold_map(predict, *folds, spawn_seeds(rank, len(folds[0]))))
+    return compare_noises(one, found)
+
+
+def _run_trial(
+    started: tuple[Chain, ...], data: GibbsData, train: Observations, fit: ModelSpec, plan: Sampling, title: str,
+    progress: bool | None, options: dict[str, Any],
+) -> Posterior:  # fmt: skip
+    """Run chains on a part of the observations."""
+    run = _run(started, data, fit.priors_of(train.shape), plan, title, progress, **options)
+    if run.interrupted:
+        raise KeyboardInterrupt
+    return Posterior(train, fit, plan, run.chains, draws_in_user_units(run, fit))
+
+
+def _score(posterior: Posterior, held: Observations) -> HeldOut:
+    """Return how plain numbers that were held out are predicted."""
+    x, law = posterior.pooled.at(held.rows, held.cols), posterior.noise_law
+    squares = (posterior.pooled.mean_at(held.rows, held.cols) - held.values) ** 2
+    return HeldOut(held.rows, held.cols, squares, posterior.likelihood.log_score(x, held, law))
+
+
+def _map_folds(title: str, progress: bool | None, options: dict[str, Any]) -> Any:
+    """Return what maps a function over folds: one after the other, or all at once on a cluster."""
+    workers: Workers | None = options["workers"]
+    return map if workers is None else partial(workers.map_together, title, progress)
 
 
 def _go_on_from(
@@ -495,7 +574,7 @@ def continue_chains(
     before = old_fit.data(old) if data.limits is not None else data
     for chain, child in zip(known, seed.spawn(len(known)), strict=True):
         state = chain.state
-        left, right = _move_rows(state.left, rows, m1), _move_rows(state.right, cols, m2)
+        left, right = move_rows(state.left, rows, m1), move_rows(state.right, cols, m2)
         weights = match.move(state.weights) if match is not None and fit.likelihood.weighted else np.empty(0)
         latent = np.empty(0) if match is None else match.move_latent(state.latent, before, data)
         stream = dict(np.random.PCG64(child).state)
@@ -518,10 +597,3 @@ def _shorten(
     if plan.kind == "population" and few:
         return replace(plan, settle=FEW_SETTLE, thin=FEW_THIN)
     return replace(plan, settle=max(1, (plan.anneal + plan.settle) // 6), thin=max(1, plan.thin // 2))
-
-
-def _move_rows(factor: Array, to: Indices, m: int) -> Array:
-    """Move the rows of a factor to their new positions; new rows start at zero."""
-    moved = np.zeros((m, factor.shape[1]))
-    moved[to] = factor
-    return moved

@@ -21,6 +21,7 @@ from maxentry.belief import Belief, Information
 from maxentry.errors import MissingDependencyError, ParameterError, is_choice
 from maxentry.model.goal import OVERALL, Goal, Line, note_units
 from maxentry.model.likelihood import Likelihood, NoiseLaw
+from maxentry.model.noise import average_lines
 from maxentry.observations import Observations
 from maxentry.posterior import archive, coefficients, decisions, intervals
 from maxentry.posterior.archive import Parts
@@ -33,7 +34,6 @@ from maxentry.posterior.chains import (
     run_chains,
 )
 from maxentry.posterior.coefficients import Columns
-from maxentry.posterior.decisions import Answer
 from maxentry.posterior.diagnostics import Diagnostics, describe_errors, diagnose
 from maxentry.posterior.draws import Draws, FolderStore, name_monitored
 from maxentry.posterior.gibbs import gather
@@ -289,11 +289,11 @@ class Posterior:
     @cached_property
     def goal_answers(self) -> Answers:
         """The same for goals: within the ends of the scale; measured values count by shares of any size if not told."""
-        answers = self.answers._replace(ends=self.likelihood.limits)
-        if self.likelihood.split or self.likelihood.discrete or self.likelihood.weighted:
+        answers, law = self.answers._replace(ends=self.likelihood.limits), average_lines(self.noise_law)
+        if self.likelihood.split or self.likelihood.discrete or self.fit.noise == "student":
             return answers
-        own = Deviation.suppose(self.fit.statements(self.observations), self.belief.noise_var)
-        return answers._replace(deviation=own)
+        own = Deviation.suppose(self.fit.statements(self.observations), law.var)
+        return answers._replace(law=law, deviation=own)
 
     def entries_at(self, rows: Any, cols: Any) -> Array:
         """Draws (S, n) of the entries at these positions, in the user's units."""
@@ -417,7 +417,7 @@ class Posterior:
     def answer(
         self, goal: Goal | str, level: float = 0.9, weights: Any = None, *, row_name: str | None = None,
         col_name: str | None = None,
-    ) -> Answer:  # fmt: skip
+    ) -> decisions.Answer:  # fmt: skip
         """Answer a goal: "best", "best 3 per row", "rank columns", "threshold 6.5", ...; prints as sentences.
 
         row_name, col_name: what a row and a column are called in them; the names in the frame if not given.
