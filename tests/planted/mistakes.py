@@ -497,11 +497,25 @@ POSTERIOR = [
         "posterior/test_streaming.py",
     ),
     Mistake(
-        "posterior/complete.py",
+        "model/match.py",
         "moved[to] = factor",
         "moved[: len(factor)] = factor",
         "a warm start gives rows the factors of others",
         "posterior/test_warm_start.py",
+    ),
+    Mistake(
+        "posterior/complete.py",
+        "law = _with_noise(fit, noise)",
+        "law = fit",
+        "a noise of single lines is judged by the predictions of one noise",
+        "model/test_noise.py",
+    ),
+    Mistake(
+        "model/noise.py",
+        "_errors_above_zero(worse) < BEYOND",
+        "_errors_above_zero(worse) < np.inf",
+        "a noise of single lines is taken though it spoils the means",
+        "model/test_noise.py",
     ),
 ]
 CAMPAIGN = [

@@ -123,12 +123,17 @@ def choose_rank(
 
 def spawn_seeds(rank: int, n_folds: int) -> list[np.random.SeedSequence]:
     """Return the seeds of the chains of this rank, one for each part."""
-    return np.random.SeedSequence(STREAM).spawn(64)[1 + rank.bit_length()].spawn(n_folds)
+    return _streams()[1 + rank.bit_length()].spawn(n_folds)
 
 
 def find_folds(observations: Observations) -> list[tuple[Observations, Observations]]:
     """Return the (training, held-out) parts of a table, always the same."""
-    return list(_folds(observations, np.random.default_rng(np.random.SeedSequence(STREAM).spawn(64)[0])))
+    return list(_folds(observations, np.random.default_rng(_streams()[0])))
+
+
+def _streams() -> list[np.random.SeedSequence]:
+    """Return the streams of the parts and, by the number of binary digits, of the ranks."""
+    return np.random.SeedSequence(STREAM).spawn(64)
 
 
 def _folds(
