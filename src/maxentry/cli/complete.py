@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 FACTS = (
-    "shape, n_observed, at_limit, kind, levels, rank, rank_weights, noise_sd, transform, scales, converged, advice, "
-    "interrupted"
+    "shape, n_observed, at_limit, kind, levels, rank, rank_weights, noise, noise_sd, transform, scales, converged, "
+    "advice, interrupted"
 )
 POINT = re.compile(r"(?<=\d)\.(?=\d)")  # of a decimal number
 LONG = "row, col, mean, sd, low, high, new_low, new_high, observed"
@@ -483,9 +483,7 @@ def _choose_map(posterior: Posterior, what: str, level: float, measured: bool) -
         return maps.predictive_interval(level)[what in ("high", "new_high")]
     if what in ("low", "high"):
         return maps.interval(level)[what == "high"]
-    if measured:
-        return maps.measured()[what == "sd"]
-    return maps.mean if what == "mean" else maps.sd
+    return maps.measured()[what == "sd"] if measured else maps.mean if what == "mean" else maps.sd
 
 
 def _most_likely(posterior: Posterior, probabilities: Any) -> Any:
@@ -509,6 +507,7 @@ def list_facts(posterior: Posterior) -> dict[str, Any]:
         "levels": list(posterior.likelihood.levels) or None,
         "rank": posterior.rank,
         "rank_weights": posterior.rank_weights,
+        "noise": posterior.fit.noise,
         "noise_sd": posterior.noise_sd,
         "transform": str(posterior.transform),
         "scales": {cell_text(label): factor for label, factor in posterior.scales.items()},
@@ -548,7 +547,8 @@ def summarize(posterior: Posterior, measured: bool = False, where: str | None = 
     where: options that find the campaign, if there is one.
     """
     (m1, m2), n = posterior.shape, posterior.observations.n
-    facts = f"{m1} x {m2}, {count(n, 'value')}, rank {posterior.rank}"
+    own = f", {posterior.fit.noise} with noises of their own" if posterior.noise_sds else ""
+    facts = f"{m1} x {m2}, {count(n, 'value')}, rank {posterior.rank}{own}"
     meaning = describe_answers(posterior, measured, "" if where is None else f"maxentry set{where} ")
     if posterior.fit.scales is not None:
         from maxentry.transform import describe_scales
