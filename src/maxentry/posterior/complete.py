@@ -28,6 +28,7 @@ from maxentry.observations import Observations, find_kind
 from maxentry.posterior import chains
 from maxentry.posterior.archive import REST
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units
+from maxentry.posterior.coefficients import keep_features, leave_out_idle
 from maxentry.posterior.diagnostics import find_movement, warn_of_steps, watched_entries
 from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, first_latent, name_farthest, standard_units
@@ -184,6 +185,9 @@ def complete(
         raise ParameterError("watch= follows the sweeps on this machine; leave it or cluster= out")
     data, priors_of = fit.data(observations), fit.priors_of(observations.shape)
     choose_engine(engine, data, [0 if rank == "auto" else int(rank)], 0.0, 0)  # refuses what a GPU cannot do
+    if fit.linked and start is None:
+        fit = leave_out_idle(fit, observations)
+        data = data._replace(bases=fit.bases(observations))
     with open_client(cluster) as client:
         draw_store = MEMORY if store is None else FolderStore.create(store)
         watching = None if watch is None else Watched.from_labels(observations, watch)
@@ -414,21 +418,6 @@ def keep_units(fit: ModelSpec, start: Posterior, observations: Observations) -> 
         on_rows = scales.side == "rows"
         scales = scales.move(rows if on_rows else cols, observations.shape[0 if on_rows else 1])
     return replace(fit, units=start.fit.units, scale=start.fit.scale, scales=scales)
-
-
-def keep_features(fit: ModelSpec, start: Posterior, observations: Observations) -> ModelSpec:
-    """Return the fit with the features of `start` where none are given and the rows (or columns) are the same."""
-    found = []
-    sides = zip(fit.features, start.fit.features, ("row", "col"), strict=True)
-    for k, (new, old, name) in enumerate(sides):
-        same = observations.shape[k] == start.observations.shape[k]
-        if new is None and (old == "observed" or (old is not None and same)):
-            new = old
-        if (new is None) != (old is None) or (new == "observed") != (old == "observed"):
-            wanted = "none" if old is None else "'observed'" if old == "observed" else "those of all"
-            raise ParameterError(f"start= was fitted with other {name}_features; expected {wanted}")
-        found.append(new)
-    return replace(fit, features=(found[0], found[1]))
 
 
 def same_scales(start: Posterior, observations: Observations) -> bool:
