@@ -130,17 +130,10 @@ def _meta(p: Parts) -> dict[str, Any]:
     kind: dict[str, Any] = {} if plain else {"kind": law.kind, "levels": law.levels, "limits": law.limits}
     with_features = fit.linked or fit.idle != (None, None)
     kind |= {"noise_sd": law.noise_sd, "replicates": law.replicates} if law.split else {}
-    least = (
-        FORMAT
-        if with_features
-        else 5
-        if law.split
-        else 4
-        if not plain
-        else 3
-        if fit.scales is not None
-        else 2
-    )
+    sides = {name: [_pack_features(given) for given in getattr(fit, name)] for name in SIDES}
+    sides = sides | {"p_values": list(fit.p_values)} if with_features else {}
+    parts = ((FORMAT, with_features), (5, law.split), (4, not plain), (3, fit.scales is not None))
+    least = next((number for number, there in parts if there), 2)
     return {
         "maxentry_posterior": least,
         "shape": data.shape,
@@ -159,12 +152,7 @@ def _meta(p: Parts) -> dict[str, Any]:
             "scale": fit.scale,
             "scaled": None if fit.scales is None else fit.scales.side,
             **kind,
-            **(
-                {name: list(map(_pack_features, getattr(fit, name))) for name in SIDES}
-                if with_features
-                else {}
-            ),
-            **({"p_values": fit.p_values} if fit.p_values != (None, None) else {}),
+            **sides,
         },
         "sampling": asdict(p.sampling),
         "chains": [{"rank": chain.rank, "stream": chain.stream} for chain in p.chains],

@@ -102,8 +102,8 @@ class ModelSpec:
 
     def bases(self, observations: Observations) -> tuple[Basis, Basis] | None:
         """What features can say of rows and of columns; None where neither have any."""
-        o, (rows, cols) = observations.observed, self.features
-        return (find_basis(rows, o, 0), find_basis(cols, o, 1)) if self.linked else None
+        o, (rows, cols) = observations, self.features
+        return (find_basis(rows, o.observed, 0), find_basis(cols, o.observed, 1)) if self.linked else None
 
     @property
     def linked(self) -> bool:

@@ -131,7 +131,8 @@ def complete(
         (rows[k], cols[k]) over all draws times thin sweeps of each chain, stored or not, so few draws are enough.
     row_features, col_features: what is known of rows, of columns: a frame by label (numbers, booleans, categories), an
         array or scipy.sparse in their order. "observed": which entries of them were observed, where people chose these
-        by what they expected (ratings), never where a design did (docs/features.md).
+        by what they expected (ratings), never where a design did (docs/features.md). Features of a side that say
+        nothing of the values beyond chance are left out: the fit is then the one without them.
     seed: the same seed gives the same draws, whatever the number of threads.
     progress: show a progress bar; by default on a terminal only.
     threads: the most threads to use; by default MAXENTRY_THREADS of the environment, or one for each processor.
