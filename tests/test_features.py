@@ -17,6 +17,7 @@ from maxentry import Sampling, complete, tables
 from maxentry.errors import DataError, LabelError, MaxentryError
 from maxentry.features import Features, FeatureTable, describe_slips, read_features, read_labels
 from maxentry.labels import Axis
+from maxentry.model import relevance
 
 ROWS = Axis("row", 4, ("a", "b", "c", "d"))
 NUMBERED = Axis("row", 4, None)
@@ -294,7 +295,8 @@ def test_columns_of_many_types_are_numbers(column: Any) -> None:
     assert np.isfinite(F.matrix).all()
 
 
-def test_features_of_other_new_rows_are_refused() -> None:
+def test_features_of_other_new_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relevance, "LEVEL", 1.0)  # they say nothing, and are used
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
         {"a": rng.normal(size=12), "b": rng.normal(size=12)}, index=[f"r{i}" for i in range(12)]

@@ -158,3 +158,38 @@ def test_a_fit_with_more_features_and_rows_than_singular_vectors_are_found_of(
         posterior = campaign.posterior()
         assert posterior.mean.shape == (5, 3)
         assert np.isfinite(posterior.mean).all()
+
+
+def test_features_are_left_out_at_first_and_used_once_the_data_show_them(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    rows, cols = [f"r{k}" for k in range(40)], [f"c{k}" for k in range(8)]
+    F = rng.standard_normal((40, 2))
+    truth = F @ rng.standard_normal((2, 8)) + 1.5 * rng.standard_normal((40, 8))
+    places = rng.permutation(40 * 8)
+
+    def tell(campaign: Campaign, first: int, last: int) -> None:
+        i, j = np.divmod(places[first:last], 8)
+        campaign.tell(row=[rows[k] for k in i], col=[cols[k] for k in j], value=truth[i, j].tolist())
+
+    quick: Any
+    features, quick = pd.DataFrame(F, rows, ["a", "b"]), {"rank": 1, "effort": "quick", "seed": 1}
+    with (
+        Campaign.create(f"{tmp_path}/a.db", "lab", rows, cols, row_features=features, **quick) as known,
+        Campaign.create(f"{tmp_path}/b.db", "lab", rows, cols, **quick) as plain,
+    ):
+        for campaign in (known, plain):
+            tell(campaign, 0, 20)
+        first = known.posterior()
+        assert first.fit.idle[0] is not None
+        np.testing.assert_array_equal(first.arrays.mean, plain.posterior().arrays.mean)
+        for campaign in (known, plain):
+            tell(campaign, 20, 24)
+        warm = known.posterior()
+        assert warm.fit.idle[0] is not None  # it goes on from the first
+        assert warm.fit.p_values == first.fit.p_values
+        np.testing.assert_array_equal(warm.arrays.mean, plain.posterior().arrays.mean)
+        tell(known, 24, 320)
+        last = known.posterior()
+        assert last.fit.features[0] is not None
+        assert last.fit.idle == (None, None)
+        np.testing.assert_array_equal(known.posterior().arrays.mean, last.arrays.mean)

@@ -88,6 +88,27 @@ KERNELS = [
         "posterior/test_gradients.py",
     ),
     Mistake(
+        "model/relevance.py",
+        "least = np.min(ranks, axis=0)",
+        "least = np.where(np.arange(len(scores)) > 0, ranks[0], np.min(ranks, axis=0))",
+        "the best of four statistics is held against one of the others, so that chance features are used too often",
+        "model/test_relevance.py",
+    ),
+    Mistake(
+        "model/relevance.py",
+        "lines = np.flatnonzero((z.row_counts, z.col_counts)[side])",
+        "lines = np.arange(z.shape[side])",
+        "rows without a measurement take part in the test of features",
+        "model/test_relevance.py",
+    ),
+    Mistake(
+        "posterior/coefficients.py",
+        "p is not None and p > relevance.LEVEL",
+        "p is not None and p < relevance.LEVEL",
+        "features that matter are left out",
+        "posterior/test_idle_features.py",
+    ),
+    Mistake(
         "model/link.py",
         "U = self.apply(V[:, keep]).T / np.sqrt(s2[keep])[:, None]",
         "U = self.apply(V[:, keep]).T",

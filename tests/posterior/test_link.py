@@ -13,6 +13,7 @@ from maxentry import Posterior, complete
 from maxentry._io import ThreadTeam
 from maxentry.errors import DataError, LabelError, ParameterError, SizeError
 from maxentry.model import link as link_model
+from maxentry.model import relevance
 from maxentry.model.likelihood import GAUSSIAN
 from maxentry.model.link import PRIOR, Basis, LinkPrior, find_basis
 from maxentry.observations import Observations
@@ -275,7 +276,8 @@ def test_rows_that_have_their_features_are_hardly_less_sure_because_others_lack_
     assert before > 1.5 * known
 
 
-def test_lines_that_lack_features_take_them_from_many_though_one_line_alone_knows_all():
+def test_lines_that_lack_features_take_them_from_many_though_one_line_alone_knows_all(monkeypatch):
+    monkeypatch.setattr(relevance, "LEVEL", 1.0)  # they say nothing, and are used
     rng = np.random.default_rng(0)
     F = rng.standard_normal((M1, 8))
     F[rng.random(F.shape) < 0.3] = np.nan
@@ -590,7 +592,10 @@ def test_which_entries_were_observed_helps_where_people_chose_them():
         both.rows({"new": {0: 1.0}}, features=[[1.0]])
 
 
-def test_features_that_say_nothing_cost_little_and_more_with_a_vague_prior_of_the_rest(monkeypatch):
+def test_features_that_say_nothing_cost_little_where_they_are_used_and_more_with_a_vague_prior_of_the_rest(
+    monkeypatch,
+):
+    monkeypatch.setattr(relevance, "LEVEL", 1.0)  # else they would be left out
     tables, plan, ratios = 24, Sampling("population", 4, 60, 60, 20, 3), []
     for seed in range(tables):
         rng = np.random.default_rng([7, seed])

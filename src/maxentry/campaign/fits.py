@@ -293,7 +293,7 @@ def digest_fit(state: State, n: int, kind: str) -> str:
     model += [[s.kind, s.levels, s.limits]] if (s.kind, s.limits) != ("numbers", None) else []
     model += [] if s.noise_sd is None else [{"noise_sd": s.noise_sd}]
     features = [None if table is None else table.digest for table in (s.row_features, s.col_features)]
-    model += [{"features": features, "law": 4}] if any(features) else []  # 4: no idle marks of missing
+    model += [{"features": features, "law": 5}] if any(features) else []  # 5: idle ones left out
     model += [] if s.engine == "cpu" else [{"engine": s.engine}]
     digest = hashlib.sha256(json.dumps(model).encode())
     beside = state.standing.beside

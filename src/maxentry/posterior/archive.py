@@ -44,6 +44,7 @@ REST = "posterior.npz"  # the file of a folder that has all but the large draws
 LARGE = ("left", "right", "row", "col")  # of the draws: those that a folder has in files of their own
 WATCHED = ("rows", "cols", "count", "chain_mean", "squares")
 BESIDE = ("low", "high", "se")  # of observations, where they are not plain values
+SIDES = ("features", "idle")  # of a fit: features that are used, and those left out
 SCALARS = 8  # of the state of a chain, before its cuts between grades
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -127,10 +128,12 @@ def _meta(p: Parts) -> dict[str, Any]:
     law = fit.likelihood
     plain = law == PLAIN[law.noise] and data.is_plain and not law.split
     kind: dict[str, Any] = {} if plain else {"kind": law.kind, "levels": law.levels, "limits": law.limits}
+    with_features = fit.linked or fit.idle != (None, None)
     kind |= {"noise_sd": law.noise_sd, "replicates": law.replicates} if law.split else {}
-    least = (
-        FORMAT if fit.linked else 5 if law.split else 4 if not plain else 3 if fit.scales is not None else 2
-    )
+    sides = {name: [_pack_features(given) for given in getattr(fit, name)] for name in SIDES}
+    sides = sides | {"p_values": list(fit.p_values)} if with_features else {}
+    parts = ((FORMAT, with_features), (5, law.split), (4, not plain), (3, fit.scales is not None))
+    least = next((number for number, there in parts if there), 2)
     return {
         "maxentry_posterior": least,
         "shape": data.shape,
@@ -149,7 +152,7 @@ def _meta(p: Parts) -> dict[str, Any]:
             "scale": fit.scale,
             "scaled": None if fit.scales is None else fit.scales.side,
             **kind,
-            **({"features": [_pack_features(given) for given in fit.features]} if fit.linked else {}),
+            **sides,
         },
         "sampling": asdict(p.sampling),
         "chains": [{"rank": chain.rank, "stream": chain.stream} for chain in p.chains],
@@ -240,7 +243,7 @@ def _restore(meta: dict[str, Any], arrays: dict[str, Any]) -> Parts:
     )  # fmt: skip
     fit = replace(_restore_fit(meta["fit"]), scales=_restore_scales(meta["fit"], arrays, observations))
     if "features" in meta["fit"]:
-        fit = replace(fit, features=_restore_features(meta["fit"]["features"], observations))
+        fit = _restore_sides(fit, meta["fit"], observations)
     limited = count_limits(fit, observations) if "kind" in meta["fit"] else 0
     chains = tuple(
         _restore_chain(c, k, arrays, observations, fit, limited) for k, c in enumerate(meta["chains"])
@@ -284,6 +287,20 @@ def _restore_fit(meta: dict[str, Any]) -> ModelSpec:
         law, effects, Priors(**laws) if laws else None, Units(shift, scale),
         Transform.parse(meta.get("transform", "none")), wish,
     )  # fmt: skip
+
+
+def _restore_sides(fit: ModelSpec, meta: Mapping[str, Any], observations: Observations) -> ModelSpec:
+    used = _restore_features(meta["features"], observations)
+    idle = _restore_features(meta.get("idle", (None, None)), observations)
+    if "observed" in idle or any(a is not None and b is not None for a, b in zip(used, idle, strict=True)):
+        raise DataError("expected features that are used or left out, got both")
+    p_rows, p_cols = (None if p is None else float(p) for p in meta.get("p_values", (None, None)))
+    p_values = p_rows, p_cols
+    if any(p is not None and not 0 < p <= 1 for p in p_values):
+        raise DataError(f"expected p-values between 0 and 1, got {p_values}")
+    if any(b is not None and p is None for b, p in zip(idle, p_values, strict=True)):
+        raise DataError("expected a p-value of features that are left out, got none")
+    return replace(fit, features=used, idle=idle, p_values=p_values)
 
 
 def _restore_features(given: Any, observations: Observations) -> tuple[Any, Any]:

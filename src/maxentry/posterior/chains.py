@@ -68,6 +68,8 @@ class ModelSpec:
     scale: Scaling = "none"
     scales: Scales | None = None
     features: tuple[Basis | Observed | None, Basis | Observed | None] = (None, None)  # of rows, of columns
+    idle: tuple[Basis | None, Basis | None] = (None, None)  # features given, but left out: they say nothing
+    p_values: tuple[float | None, float | None] = (None, None)  # of features, where it was tested
 
     @property
     def noise(self) -> Noise:
@@ -100,14 +102,12 @@ class ModelSpec:
 
     def bases(self, observations: Observations) -> tuple[Basis, Basis] | None:
         """What features can say of rows and of columns; None where neither have any."""
-        if not self.linked:
-            return None
-        rows, cols = self.features
-        return find_basis(rows, observations.observed, 0), find_basis(cols, observations.observed, 1)
+        o, (rows, cols) = observations, self.features
+        return (find_basis(rows, o.observed, 0), find_basis(cols, o.observed, 1)) if self.linked else None
 
     @property
     def linked(self) -> bool:
-        """Whether rows or columns have features."""
+        """Whether rows or columns have features that are used."""
         return any(given is not None for given in self.features)
 
     def statements(self, observations: Observations, value_map: ValueMap | None = None) -> Observations:

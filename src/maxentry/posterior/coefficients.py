@@ -6,6 +6,7 @@ And the prior of a new row's coefficients, with features or without (`new_rows.p
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 from warnings import warn
 
@@ -15,10 +16,11 @@ from numpy.typing import NDArray
 from maxentry._io import check_memory
 from maxentry._types import Array, Flags
 from maxentry.belief import Belief, Floats
-from maxentry.errors import SizeError
+from maxentry.errors import ParameterError, SizeError
 from maxentry.labels import is_sparse
+from maxentry.model import relevance
 from maxentry.model.likelihood import NoiseLaw
-from maxentry.model.link import PRIOR, Basis, find_basis
+from maxentry.model.link import PRIOR, Basis, Observed, find_basis
 from maxentry.model.priors import EffectLaw
 from maxentry.observations import Observations
 from maxentry.posterior.chains import Chain, ModelSpec
@@ -30,6 +32,61 @@ CLEAR = 3.0  # sds by which the pattern of a feature must differ from none
 LEAST_LEFT = 0.1  # of the variance of what features do not explain, where measured lines lack some
 MOST_LACKING = 1_000  # features that measured lines lack, beyond which nothing is taken out
 DONORS = 2_000  # lines, at most, whose features others may have that lack them
+
+
+def leave_out_idle(fit: ModelSpec, observations: Observations) -> ModelSpec:
+    """Leave out the features of a side that say nothing of the values beyond chance (`model.relevance`)."""
+    z = fit.statements(observations)
+
+    def judge(side: int) -> tuple[Basis | Observed | None, Basis | None, float | None]:
+        given = fit.features[side]
+        p = relevance.find_p_value(given, side, z) if isinstance(given, Basis) else None
+        if isinstance(given, Basis) and p is not None and p > relevance.LEVEL:
+            return None, given, p
+        return given, None, p
+
+    (rows, idle_rows, p_rows), (cols, idle_cols, p_cols) = judge(0), judge(1)
+    return replace(fit, features=(rows, cols), idle=(idle_rows, idle_cols), p_values=(p_rows, p_cols))
+
+
+def keep_features(fit: ModelSpec, start: Fitted, observations: Observations) -> ModelSpec:
+    """Return the fit with the features of `start` where none are given and the rows (or columns) are the same.
+
+    Those that `start` leaves out stay left out: its chains have no coefficients of them.
+    """
+
+    def find(k: int, name: str) -> Basis | Observed | None:
+        new, old = fit.features[k], start.fit.idle[k] or start.fit.features[k]
+        same = observations.shape[k] == start.observations.shape[k]
+        if new is None and (old == "observed" or (old is not None and same)):
+            new = old
+        if (new is None) != (old is None) or (new == "observed") != (old == "observed"):
+            wanted = "none" if old is None else "'observed'" if old == "observed" else "those of all"
+            raise ParameterError(f"start= was fitted with other {name}_features; expected {wanted}")
+        return new
+
+    rows, cols = find(0, "row"), find(1, "col")
+    idle_rows, idle_cols = (
+        given if old is not None and isinstance(given, Basis) else None
+        for given, old in zip((rows, cols), start.fit.idle, strict=True)
+    )
+    features = None if idle_rows else rows, None if idle_cols else cols
+    return replace(fit, features=features, idle=(idle_rows, idle_cols), p_values=start.fit.p_values)
+
+
+def describe_sides(fit: ModelSpec) -> list[tuple[str, str]]:
+    """What the printed posterior says of the features of rows and of columns."""
+    lines = []
+    for given, idle, p, name in zip(fit.features, fit.idle, fit.p_values, ("row", "column"), strict=True):
+        if idle is not None:
+            number, *notes = str(idle).split("; ")
+            what = "it says" if idle.p == 1 else "they say"
+            why = f"{number}, left out: {what} nothing of the values beyond chance (p = {p:.2g})"
+            lines.append((f"{name} features", "; ".join([why, *notes])))
+        elif given is not None:
+            used = "which entries were observed" if given == "observed" else str(given)
+            lines.append((f"{name} features", used))
+    return lines
 
 
 class Coefficients(NamedTuple):
@@ -84,12 +141,20 @@ def stack_coefficients(
 def describe_features(
     draws: Draws, chains: Sequence[Chain], fit: ModelSpec, observations: Observations, level: float
 ) -> dict[str, Any]:
-    """Columns of `Posterior.features`: coefficients for one sd of a feature, in the units of the model."""
+    """Columns of `Posterior.features`: coefficients for one sd of a feature, in the units of the model.
+
+    Those of features that were left out are 0.
+    """
     parts: list[dict[str, Any]] = []
+    for name, idle in zip(("row", "column"), fit.idle, strict=True):
+        if idle is not None and idle.features is not None:
+            zeros = dict.fromkeys(("coefficient", "low", "high", "pattern"), np.zeros(idle.p))
+            own = {"side": [name] * idle.p, "feature": list(idle.features.names)}
+            parts.append({**own, **zeros, "matters": np.zeros(idle.p, dtype=bool)})
     sides = (("row", draws.right, observations.col_axis), ("column", draws.left, observations.row_axis))
     for side, (name, others, axis) in enumerate(sides):
         basis = find_basis(fit.features[side], observations.observed, side)
-        if not basis.p:
+        if not basis.p or draws.rho is None:
             continue
         average, pattern = np.empty((draws.mu.size, basis.p)), np.zeros(basis.p)
         some = np.random.default_rng(side).permutation(others.shape[2])[:MOST_LOOKED_AT]

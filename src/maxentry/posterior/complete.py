@@ -36,6 +36,7 @@ from maxentry.observations import Observations, find_kind
 from maxentry.posterior import chains
 from maxentry.posterior.archive import REST
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units
+from maxentry.posterior.coefficients import keep_features, leave_out_idle
 from maxentry.posterior.diagnostics import find_movement, warn_of_steps, watched_entries
 from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, name_farthest, standard_units
@@ -138,7 +139,8 @@ def complete(
         (rows[k], cols[k]) over all draws times thin sweeps of each chain, stored or not, so few draws are enough.
     row_features, col_features: what is known of rows, of columns: a frame by label (numbers, booleans, categories), an
         array or scipy.sparse in their order. "observed": which entries of them were observed, where people chose these
-        by what they expected (ratings), never where a design did (docs/features.md).
+        by what they expected (ratings), never where a design did (docs/features.md). Features of a side that say
+        nothing of the values beyond chance are left out: the fit is then the one without them.
     seed: the same seed gives the same draws, whatever the number of threads.
     progress: show a progress bar; by default on a terminal only.
     threads: the most threads to use; by default MAXENTRY_THREADS of the environment, or one for each processor.
@@ -194,6 +196,9 @@ def complete(
     is_open = leaves_open(noise, fit.likelihood, fit.statements(observations)) and not abundant
     is_open &= priors is None and is_choice(engine, ["cpu"])
     choose_engine(engine, data, [0 if rank == "auto" else int(rank)], 0.0, 0)  # refuses what a GPU cannot do
+    if fit.linked and start is None:
+        fit = leave_out_idle(fit, observations)
+        data = data._replace(bases=fit.bases(observations))
     with open_client(cluster) as client:
         draw_store = MEMORY if store is None else FolderStore.create(store)
         watching = None if watch is None else Watched.from_labels(observations, watch)
@@ -493,21 +498,6 @@ def keep_units(fit: ModelSpec, start: Posterior, observations: Observations) -> 
         on_rows = scales.side == "rows"
         scales = scales.move(rows if on_rows else cols, observations.shape[0 if on_rows else 1])
     return replace(fit, units=start.fit.units, scale=start.fit.scale, scales=scales)
-
-
-def keep_features(fit: ModelSpec, start: Posterior, observations: Observations) -> ModelSpec:
-    """Return the fit with the features of `start` where none are given and the rows (or columns) are the same."""
-    found = []
-    sides = zip(fit.features, start.fit.features, ("row", "col"), strict=True)
-    for k, (new, old, name) in enumerate(sides):
-        same = observations.shape[k] == start.observations.shape[k]
-        if new is None and (old == "observed" or (old is not None and same)):
-            new = old
-        if (new is None) != (old is None) or (new == "observed") != (old == "observed"):
-            wanted = "none" if old is None else "'observed'" if old == "observed" else "those of all"
-            raise ParameterError(f"start= was fitted with other {name}_features; expected {wanted}")
-        found.append(new)
-    return replace(fit, features=(found[0], found[1]))
 
 
 def same_scales(start: Posterior, observations: Observations) -> bool:

@@ -45,6 +45,7 @@ from maxentry.acquisition.targets import GoalCriterion, average_lines
 from maxentry.belief import Belief, Entries
 from maxentry.cells import read_cells
 from maxentry.errors import DataError, ParameterError, is_choice, is_whole
+from maxentry.features import Features
 from maxentry.kernels import ridge as kernel
 from maxentry.labels import Axis, as_array, is_sparse, show, sparse_triples
 from maxentry.model.goal import Goal
@@ -117,6 +118,11 @@ class NewRows:
         None: nothing is known; nothing is missing.
         """
         data, given = self._posterior.observations, self._posterior.fit.features[0]
+        idle = self._posterior.fit.idle[0]
+        if idle is not None and idle.features is not None:
+            if features is not None:
+                self._read_features(idle.features, features)  # refused where those of a used side are
+            return None, None, None
         if isinstance(given, Basis):
             if given.features is None:
                 return None, None, None
@@ -126,9 +132,7 @@ class NewRows:
                     stacklevel=4,
                 )
                 return None, None, None
-            new = given.features.encode(features, self._form.row_labels or (), counted=not self._named)
-            if new.shape[0] != self.n:
-                raise DataError(f"expected features of {self.n} new rows, got {new.shape[0]}.")
+            new = self._read_features(given.features, features)
             for note in new.notes:
                 warn(f"features of new rows: {note}", stacklevel=4)
             known = None if new.table.is_sparse else ~new.known
@@ -143,6 +147,13 @@ class NewRows:
             return None, None, None
         mask = self.observations.observed[: self.n].astype(float)
         return find_basis(given, data.observed, 0).encode(normalise_mask(mask)), None, None
+
+    def _read_features(self, known: Features, features: Any) -> Features:
+        """Features of the new rows, in the columns of the known ones."""
+        new = known.encode(features, self._form.row_labels or (), counted=not self._named)
+        if new.shape[0] != self.n:
+            raise DataError(f"expected features of {self.n} new rows, got {new.shape[0]}.")
+        return new
 
     @cached_property
     def _repeats(self) -> Any:

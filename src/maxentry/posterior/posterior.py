@@ -437,10 +437,11 @@ class Posterior:
 
         coefficient, low, high: by how much the average of a row (or column) rises with one sd of the feature, and the
         interval of that. pattern: the sd of what it adds to single entries beside that. matters: whether zero is
-        outside the interval, or the pattern beyond doubt.
+        outside the interval, or the pattern beyond doubt. Features that were left out, since they say nothing of the
+        values beyond chance, have 0 throughout.
         """
         intervals.check_level(level)
-        if not self.fit.linked:
+        if not self.fit.linked and self.fit.idle == (None, None):
             raise ParameterError("features are of a fit with row_features or col_features, got one without")
         found = coefficients.describe_features(self.draws, self.chains, self.fit, self.observations, level)
         return frames.make_frame(found, self.observations.frame_kind)
@@ -452,7 +453,8 @@ class Posterior:
 
         new: what is known of them, NaN where missing: a frame with columns by label, an array (n, m2), a sparse matrix,
         or {row: {column: value}} (of one row {column: value}, or a series). The fitted columns are taken as they are.
-        features: of these rows, one line each, where the fit had `row_features`; new={} stands for all of them.
+        features: of these rows, one line each, where the fit had `row_features`; new={} stands for all of them. Where
+        the fit left its own out, answers do not depend on them.
         """
         from maxentry.posterior.new_rows import NewRows, read_new_rows
 
@@ -552,11 +554,7 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
         transform.append((f"{p.fit.scales.side} on scales of their own", describe_scales(p.scales)))
     if p.likelihood.discrete or p.likelihood.limits is not None or data.low is not None:
         transform.insert(0, ("measurements", describe_kind(p)))
-    for given, name in zip(p.fit.features, ("row", "column"), strict=True):
-        if given is not None:
-            transform.append(
-                (f"{name} features", "which entries were observed" if given == "observed" else str(given))
-            )
+    transform += coefficients.describe_sides(p.fit)
     found = [
         ("matrix", f"{m1} x {m2}, {data.n} measurements of {data.observed.nnz} entries ({data.density:.2%})"),
         ("rank", str(p.rank) if len(p.rank_weights) == 1 else f"{p.rank}, stacked: {ranks}"),
