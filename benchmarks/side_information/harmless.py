@@ -21,7 +21,8 @@ WITH_LEVELS = {  # rows, columns, rank, share known, noise; components weaken, r
     "simulated 100 x 60, rank 3, levels": (100, 60, 3, 0.15, 0.3),
     "simulated 80 x 30, rank 2, levels": (80, 30, 2, 0.2, 0.5),
 }
-SEEDS = 12
+SEEDS, SPLITS = 12, 300
+SHORTEST = maxentry.Sampling(chains=2, anneal=2, settle=1, draws=2, thin=1)
 
 
 def useless(quick: bool) -> list[Line]:
@@ -51,6 +52,36 @@ def spread(ratios: list[float]) -> str:
 
 def errors(name: str, seed: int, widths: tuple[int, ...]) -> list[float]:
     """Errors of held-out entries with so many features, 0: without."""
+    Y, M, F = make_table(name, seed)
+    found, held = [], ~np.isnan(M) & np.isnan(Y)
+    for p in widths:
+        features = F[:, :p] if p else None
+        posterior = maxentry.complete(Y, row_features=features, seed=seed, threads=1, progress=False)
+        found.append(float(np.sqrt(np.mean((posterior.arrays.mean - M)[held] ** 2))))
+    return found
+
+
+def many_splits(quick: bool) -> list[Line]:
+    """Ten random features on the smallest table, of which twelve splits are few: one in ten uses them by chance.
+
+    Where they are left out the fit is that without them, to the bit (tests/posterior/test_idle_features.py).
+    """
+    ratios = []
+    for seed in range(10 if quick else SPLITS):
+        Y, _, F = make_table(SIMULATED, seed)
+        tested = maxentry.complete(Y, 0, row_features=F, sampling=SHORTEST, threads=1, progress=False)
+        if tested.fit.idle[0] is not None:
+            ratios.append(1.0)
+            continue
+        plain, ten = recall(KNOWN, [SIMULATED, seed], lambda at=seed: errors(SIMULATED, at, (0, 10)))
+        ratios.append(ten / plain)
+    used = f"; used in {np.count_nonzero(np.array(ratios) != 1.0)}"
+    what = f"{SIMULATED}, {len(ratios)} splits: error with ten random features over that without"
+    return [Line(what, spread(ratios) + used, "<= 1.01")]
+
+
+def make_table(name: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What is known of a table, the table, and ten random features of its rows."""
     rng = np.random.default_rng([51, seed])
     if name in WITH_LEVELS:
         m1, m2, rank, share, noise = WITH_LEVELS[name]
@@ -63,15 +94,10 @@ def errors(name: str, seed: int, widths: tuple[int, ...]) -> list[float]:
     else:
         M, noise = load(name, seed), 0.0
         known = ~np.isnan(M) & (rng.random(M.shape) < 0.3)
-    Y, held = np.where(known, M, np.nan), ~np.isnan(M) & ~known
+    Y = np.where(known, M, np.nan)
     if noise:
         Y += noise * rng.standard_normal(M.shape)
-    F, found = rng.standard_normal((M.shape[0], 10)), []
-    for p in widths:
-        features = F[:, :p] if p else None
-        posterior = maxentry.complete(Y, row_features=features, seed=seed, threads=1, progress=False)
-        found.append(float(np.sqrt(np.mean((posterior.arrays.mean - M)[held] ** 2))))
-    return found
+    return Y, M, rng.standard_normal((M.shape[0], 10))
 
 
 def sweep(quick: bool) -> list[Line]:
@@ -115,4 +141,4 @@ def sweeps_of(data: maxentry.Observations, bases: tuple[Basis, Basis] | None, ra
     return run
 
 
-CHECKS = {"useless": useless, "sweep": sweep}
+CHECKS = {"useless": useless, "useless_often": many_splits, "sweep": sweep}
