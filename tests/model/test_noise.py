@@ -267,3 +267,12 @@ def test_a_campaign_has_one_noise_and_a_warm_start_that_of_its_start(monkeypatch
     found = fit(Y)
     assert fit(Y, start=found).fit.noise == "columns"
     assert fit(Y, start=fit(Y, noise="gaussian")).fit.noise == "gaussian"
+
+
+def test_few_values_a_line_of_equal_noise_are_none_that_differ():
+    """Held-out errors have no mean of their line subtracted, as the values of grades have."""
+    for seed in range(20):
+        rng = np.random.default_rng([61, seed])
+        rows, cols = rng.integers(300, size=600).astype(np.int32), rng.integers(60, size=600).astype(np.int32)
+        squares = rng.chisquare(1, 600)
+        assert find_differing(HeldOut(rows, cols, squares, squares), (300, 60)) == []

@@ -32,7 +32,7 @@ def mixed(weights: tuple[float, ...] = (0.5, 0.25, 0.25)) -> Posterior:
     """Four chains of ranks 0, 1, 2 in these shares, as if rank="auto" had found so."""
     _, Y = low_rank((12, 9))
     found = RankChoice((0, 1, 2), (1.0, 1.0, 1.0), weights, 50)
-    with mock.patch("maxentry.posterior.complete._choose_rank", return_value=(found, None)):
+    with mock.patch("maxentry.posterior.complete._choose_rank", return_value=(found, None, None)):
         return complete(Y, sampling=SHORT, seed=1, progress=False)
 
 

@@ -444,21 +444,7 @@ def test_measured_values_count_half_where_nothing_tells_noise_from_deviation(fit
     np.testing.assert_array_equal(fitted.arrays.mean, fitted.belief.mean())  # the pattern, as ever
 
 
-def test_where_columns_have_a_noise_of_their_own_entries_have_shares_of_its_mean(fitted):
-    told, sampling = fitted.observations, Sampling(chains=4, draws=5)
-    data = told.rows, told.cols, told.values
-    p = complete(data, 1, shape=told.shape, seed=1, progress=False, sampling=sampling, noise="columns")
-    own, answers = p.goal_answers.deviation, p.goal_answers
-    variances = p.noise_law.at(np.zeros(told.shape[1], int), np.arange(told.shape[1])).var
-    np.testing.assert_allclose(own.omega2 + own.nu2, variances.mean(1))
-    assert answers.law.spread is None
-    assert p.answers.law.spread is not None
-    x = p.belief.mean_at(told.rows, told.cols)
-    half = mean_map(p.belief, answers)[told.rows, told.cols]
-    np.testing.assert_allclose(half, (x + told.values) / 2, atol=0.1 * np.abs(told.values - x).max())
-
-
-@pytest.mark.parametrize("how", [{"noise": "student"}, {"noise_sd": 0.1}])
+@pytest.mark.parametrize("how", [{"noise": "student"}, {"noise": "columns"}, {"noise_sd": 0.1}])
 def test_what_tells_noise_from_deviation_is_left_to_tell(fitted, how):
     told = fitted.observations
     data = told.rows, told.cols, told.values

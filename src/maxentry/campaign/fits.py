@@ -48,7 +48,7 @@ from maxentry.campaign.storage import Key, Storage
 from maxentry.errors import DataError, MaxentryError, StorageError
 from maxentry.features import Features
 from maxentry.model.likelihood import Likelihood, Noise
-from maxentry.model.noise import average_lines, choose_noise
+from maxentry.model.noise import choose_noise
 from maxentry.observations import Observations
 from maxentry.posterior.schedule import Kind, Sampling, data_abound, sweep_work
 from maxentry.transform import NONE, ValueMap
@@ -516,7 +516,9 @@ def _mean_values(state: State, values: Array, keys: NDArray[np.int64]) -> tuple[
 
 def _noise_variances(posterior: Posterior) -> Array:
     """Return the variance of a measurement in each draw; Student noise of few degrees of freedom counts as of three."""
-    law = average_lines(posterior.noise_law)
+    law = posterior.noise_law
+    if law.spread is not None:
+        return np.asarray(law.var * (law.spread**2).mean(1))
     if law.nu is None:
         return law.var
     df = np.maximum(law.nu, 3.0)

@@ -17,7 +17,7 @@ import numpy as np
 
 from maxentry._types import Array, Indices32
 from maxentry.errors import is_choice
-from maxentry.model.likelihood import DataKind, Likelihood, Noise, NoiseChoice, NoiseLaw, check_noise
+from maxentry.model.likelihood import DataKind, Likelihood, Noise, NoiseChoice, check_noise
 from maxentry.observations import Observations
 from maxentry.transform import Transform
 
@@ -70,24 +70,25 @@ class HeldOut(NamedTuple):
         return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def find_differing(one: HeldOut, shape: tuple[int, int]) -> list[Noise]:
+def find_differing(baseline: HeldOut, shape: tuple[int, int]) -> list[Noise]:
     """Return "columns" or "rows", or both, where errors of predictions with one noise differ by these beyond chance."""
     sides: tuple[tuple[Noise, Indices32, int], ...] = (
-        ("columns", one.cols, shape[1]), ("rows", one.rows, shape[0])
+        ("columns", baseline.cols, shape[1]), ("rows", baseline.rows, shape[0])
     )  # fmt: skip
-    return [noise for noise, line, m in sides if excess(one.squares, line, m) > 0]
+    return [noise for noise, line, m in sides if excess(baseline.squares, line, m, subtracted=0) > 0]
 
 
-def compare_noises(one: HeldOut, others: dict[Noise, HeldOut]) -> Noise:
-    """Return the law that gives measurements the most probability; gaussian unless it does beyond chance.
+def compare_noises(baseline: HeldOut, candidates: dict[Noise, HeldOut]) -> Noise:
+    """Return the law that gives measurements the most probability; gaussian unless another does so beyond chance.
 
-    Squared errors may not be larger beyond chance: they are what means are judged by, but noisy columns rule them.
+    Nor may its squared errors be larger beyond chance.
     """
     gains: dict[Noise, float] = {"gaussian": 0.0}
-    for noise, own in others.items():
-        probable, worse = own.log_scores - one.log_scores, own.squares - one.squares
-        if _errors_above_zero(probable) > BEYOND and _errors_above_zero(worse) < BEYOND:
-            gains[noise] = float(probable.mean())
+    for noise, candidate in candidates.items():
+        gained = candidate.log_scores - baseline.log_scores
+        lost = candidate.squares - baseline.squares
+        if _errors_above_zero(gained) > BEYOND and _errors_above_zero(lost) < BEYOND:
+            gains[noise] = float(gained.mean())
     return max(gains, key=lambda noise: gains[noise])
 
 
@@ -107,8 +108,10 @@ def subtract_means(o: Observations) -> Array:
     return np.asarray(residuals, dtype=np.float64)
 
 
-def excess(squares: Array, line: Indices32, m: int) -> float:
+def excess(squares: Array, line: Indices32, m: int, subtracted: int = 1) -> float:
     """Return how much the variances of lines differ, relative to their mean; 0 where that may be chance.
+
+    subtracted: how many means were subtracted from the values of each line.
 
     With one law for all, the mean of n squares has variance v / n around the common mean, v that of a square. What the
     variances of lines vary beyond that is theirs.
@@ -116,19 +119,12 @@ def excess(squares: Array, line: Indices32, m: int) -> float:
     if not squares.any():
         return 0.0
     counts = np.bincount(line, minlength=m).astype(np.float64)
-    some, relative = counts >= 2, squares / squares.mean()
+    some, relative = counts > subtracted, squares / squares.mean()
     v = float(relative.var())
-    means = np.bincount(line, relative, m)[some] / (counts[some] - 1)  # a mean of its own was subtracted
+    means = np.bincount(line, relative, m)[some] / (counts[some] - subtracted)
     beyond = float((counts[some] * (means - 1) ** 2).sum() - v * some.sum())
     chance = v * float(np.sqrt(2 * some.sum()))
     return beyond / float(counts[some].sum()) if beyond > DOUBT * chance else 0.0
-
-
-def average_lines(law: NoiseLaw) -> NoiseLaw:
-    """Return one law for all entries: its variance is the mean over columns or rows that have a noise of their own."""
-    if law.spread is None:
-        return law
-    return law._replace(var=law.var * (law.spread**2).mean(1), spread=None)
 
 
 def warn_of_known_noise(o: Observations, likelihood: Likelihood, transform: Transform) -> None:

@@ -41,7 +41,7 @@ from maxentry.posterior.diagnostics import find_movement, warn_of_steps, watched
 from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, name_farthest, standard_units
 from maxentry.posterior.posterior import Posterior
-from maxentry.posterior.rank import Climb, RankChoice, check_rank, choose_rank, find_folds, spawn_seeds
+from maxentry.posterior.rank import Climb, RankChoice, check_rank, choose_rank
 from maxentry.posterior.schedule import (
     COSTLY,
     MOST_WORK,
@@ -193,8 +193,8 @@ def complete(
     if cluster is not None and watch is not None:
         raise ParameterError("watch= follows the sweeps on this machine; leave it or cluster= out")
     data, priors_of = fit.data(observations), fit.priors_of(observations.shape)
-    is_open = leaves_open(noise, fit.likelihood, fit.statements(observations)) and not abundant
-    is_open &= priors is None and is_choice(engine, ["cpu"])
+    compare_noise = leaves_open(noise, fit.likelihood, fit.statements(observations)) and not abundant
+    compare_noise &= priors is None and is_choice(engine, ["cpu", "auto"])  # a GPU has one noise
     choose_engine(engine, data, [0 if rank == "auto" else int(rank)], 0.0, 0)  # refuses what a GPU cannot do
     if fit.linked and start is None:
         fit = leave_out_idle(fit, observations)
@@ -214,7 +214,7 @@ def complete(
             choice, climb = None, None
             if rank == "auto":  # on the processor: a GPU would compile for every fold and rank
                 on_cpu = options | {"engine": "cpu"}
-                fit, choice, climb = _choose_model(observations, fit, is_open, progress, on_cpu)
+                fit, choice, climb = _choose_model(observations, fit, compare_noise, progress, on_cpu)
                 data = fit.data(observations)
             top = choice.best if choice else int(rank)
             plan = Sampling.resolve(sampling, observations.shape, observations.n, top, data.features_work)
@@ -358,40 +358,43 @@ def _run(
 
 
 def _choose_model(
-    observations: Observations, fit: ModelSpec, is_open: bool, progress: bool | None, options: dict[str, Any]
+    observations: Observations, fit: ModelSpec, compare_noise: bool, progress: bool | None, options: dict[str, Any]
 ) -> tuple[ModelSpec, RankChoice, Climb | None]:  # fmt: skip
-    """Choose the ranks and, where it `is_open`, the law of the noise; ranks anew for a noise of single lines."""
-    scores = dict[tuple[int, ...], HeldOut]() if is_open else None
-    choice, climb = _choose_rank(observations, fit, progress, options, scores)
-    if not scores:
+    """Choose the ranks and, where `compare_noise`, the law of the noise, each with ranks of its own.
+
+    A noise for each column (or row) is tried where errors of held-out measurements differ by these beyond chance.
+    """
+    choice, climb, baseline = _choose_rank(observations, fit, progress, options)
+    if not compare_noise or baseline is None:
         return fit, choice, climb
-    noise = _choose_noise(observations, fit, choice.best, scores, progress, options)
-    if noise != fit.noise:
-        fit = _with_noise(fit, noise)
-        choice, climb = _choose_rank(observations, fit, progress, options)
-    return fit, choice, climb
-
-
-def _with_noise(fit: ModelSpec, noise: Noise) -> ModelSpec:
-    return replace(fit, likelihood=replace(fit.likelihood, noise=noise))
+    tried, candidates = dict[Noise, tuple[ModelSpec, RankChoice, Climb | None]](), dict[Noise, HeldOut]()
+    for noise in find_differing(baseline, observations.shape):
+        own = replace(fit, likelihood=replace(fit.likelihood, noise=noise))
+        also = f" and a noise for each of the {noise}"
+        own_choice, own_climb, scores = _choose_rank(observations, own, progress, options, also)
+        if scores is not None:
+            tried[noise], candidates[noise] = (own, own_choice, own_climb), scores
+    noise = compare_noises(baseline, candidates)
+    return tried.get(noise, (fit, choice, climb))
 
 
 def _choose_rank(
-    observations: Observations, fit: ModelSpec, progress: bool | None, options: dict[str, Any],
-    scores: dict[tuple[int, ...], HeldOut] | None = None,
-) -> tuple[RankChoice, Climb | None]:  # fmt: skip
+    observations: Observations, fit: ModelSpec, progress: bool | None, options: dict[str, Any], also: str = "",
+) -> tuple[RankChoice, Climb | None, HeldOut | None]:  # fmt: skip
     """Choose by prediction on the scale of the model, where the noise has one size.
 
     Plain numbers are judged by squared error, by which the means of ranks are stacked. Where there are limits, yes and
     no, or grades, squared error means little, and where there are standard errors it is ruled by the poor measurements:
     there they are judged by the log of their probability.
-    scores: takes how each part was predicted, by rank and number of the part.
+    Also return how the rank with the most weight predicts plain numbers.
+    also: what else is tried, for the progress bar.
     """
     z = fit.statements(observations)
     by_log_score = not z.is_plain
     if not by_log_score:
         observations, fit = z, replace(fit, transform=NONE, scales=None)
 
+    scores: dict[tuple[int, ...], HeldOut] = {}  # by rank and part
     known: dict[tuple[int, ...], Climb] = {}  # of each training part, by its number: folds may come at once
     shown = progress if options["workers"] is None else False  # on a cluster one bar shows all folds
 
@@ -404,12 +407,11 @@ def _choose_rank(
             started = chains.grow_chains(seed, before[-1], data, rank, priors_of)
         else:
             started = chains.spawn_chains(seed, data, [rank] * plan.chains, priors_of)
-        posterior = _run_trial(started, data, train, fit, plan, f"trying rank {rank}", shown, options)
+        posterior = _run_trial(started, data, train, fit, plan, f"trying rank {rank}{also}", shown, options)
         if abound:
             climb.chains[rank] = posterior.chains
         if not by_log_score:
-            if scores is not None:
-                scores[rank, *part] = _score(posterior, held)
+            scores[rank, *part] = _score(posterior, held)
             return posterior.pooled.mean_at(held.rows, held.cols)
         x = posterior.pooled.at(held.rows, held.cols)
         return fit.likelihood.log_score(x, fit.statements(held), posterior.answers.law)
@@ -421,34 +423,9 @@ def _choose_rank(
     )  # fmt: skip
     climb = known[max(known)] if known else None
     # yes and no forget where they came from too slowly
-    return choice, climb if climb is not None and climb.chains and not fit.likelihood.known_noise else None
-
-
-def _choose_noise(
-    observations: Observations, fit: ModelSpec, rank: int, scores: dict[tuple[int, ...], HeldOut],
-    progress: bool | None, options: dict[str, Any],
-) -> Noise:  # fmt: skip
-    """Compare a noise for each column, and for each row, with one for all, at the rank that predicts best with that.
-
-    They are tried where errors of held-out measurements differ by column or row beyond chance.
-    """
-    z, fit = fit.statements(observations), replace(fit, transform=NONE, scales=None)
-    one = HeldOut.join(scores[key] for key in sorted(scores) if key[0] == rank)
-    folds, found = [*zip(*find_folds(z), strict=True)], dict[Noise, HeldOut]()
-    fold_map = _map_folds("comparing noises", progress, options)
-    shown = progress if options["workers"] is None else False
-    for noise in find_differing(one, z.shape):
-        law = _with_noise(fit, noise)
-
-        def predict(train: Observations, held: Observations, seed: Any, law: ModelSpec = law) -> HeldOut:
-            plan = Sampling.scout(train.shape, train.n, rank)
-            data, ranks = law.data(train), [rank] * plan.chains
-            started = chains.spawn_chains(seed, data, ranks, law.priors_of(train.shape))
-            title = f"trying a noise of its own for each of the {law.noise}"
-            return _score(_run_trial(started, data, train, law, plan, title, shown, options), held)
-
-        found[noise] = HeldOut.join(fold_map(predict, *folds, spawn_seeds(rank, len(folds[0]))))
-    return compare_noises(one, found)
+    goes_on = climb is not None and climb.chains and not fit.likelihood.known_noise
+    best = [scores[key] for key in sorted(scores) if key[0] == choice.best]
+    return choice, climb if goes_on else None, HeldOut.join(best) if best else None
 
 
 def _run_trial(

@@ -21,7 +21,6 @@ from maxentry.belief import Belief, Information
 from maxentry.errors import MissingDependencyError, ParameterError, is_choice
 from maxentry.model.goal import OVERALL, Goal, Line, note_units
 from maxentry.model.likelihood import Likelihood, NoiseLaw
-from maxentry.model.noise import average_lines
 from maxentry.observations import Observations
 from maxentry.posterior import archive, coefficients, decisions, intervals
 from maxentry.posterior.archive import Parts
@@ -289,11 +288,11 @@ class Posterior:
     @cached_property
     def goal_answers(self) -> Answers:
         """The same for goals: within the ends of the scale; measured values count by shares of any size if not told."""
-        answers, law = self.answers._replace(ends=self.likelihood.limits), average_lines(self.noise_law)
-        if self.likelihood.split or self.likelihood.discrete or self.fit.noise == "student":
+        answers = self.answers._replace(ends=self.likelihood.limits)
+        if self.likelihood.split or self.likelihood.discrete or self.likelihood.weighted:
             return answers
-        own = Deviation.suppose(self.fit.statements(self.observations), law.var)
-        return answers._replace(law=law, deviation=own)
+        own = Deviation.suppose(self.fit.statements(self.observations), self.belief.noise_var)
+        return answers._replace(deviation=own)
 
     def entries_at(self, rows: Any, cols: Any) -> Array:
         """Draws (S, n) of the entries at these positions, in the user's units."""

@@ -104,13 +104,15 @@ def choose_rank(
     abundant: whether data abound, so that ranks past the end are tried as long as their mixture gains by them.
     fold_map: like `map`, to predict the folds of a rank at the same time.
     """
-    most, folds = _largest_rank(observations), find_folds(observations)
+    most = _largest_rank(observations)
+    fold_seed, *rank_seeds = np.random.SeedSequence(STREAM).spawn(64)
+    folds = list(_folds(observations, np.random.default_rng(fold_seed)))
     if not folds:  # one entry: nothing can be held out
         return RankChoice((0 if effects else 1,), (np.nan,), (1.0,), 0)
     truth = np.concatenate([held.values for _, held in folds])
     tried: dict[int, Array] = {}
     for rank in _ladder(effects, most, tried, None if by_log_score else truth, abundant):
-        seeds = spawn_seeds(rank, len(folds))
+        seeds = rank_seeds[rank.bit_length()].spawn(len(folds))
         tried[rank] = np.concatenate(list(fold_map(predict, *zip(*folds, strict=True), repeat(rank), seeds)))
     table = np.array(list(tried.values()))
     if by_log_score:
@@ -119,21 +121,6 @@ def choose_rank(
         errors = np.sqrt(np.mean((table - truth) ** 2, axis=1))
         weights = stacking_weights(table, truth, tuple(tried))
     return RankChoice(tuple(tried), tuple(errors.tolist()), tuple(weights.tolist()), truth.size)
-
-
-def spawn_seeds(rank: int, n_folds: int) -> list[np.random.SeedSequence]:
-    """Return the seeds of the chains of this rank, one for each part."""
-    return _streams()[1 + rank.bit_length()].spawn(n_folds)
-
-
-def find_folds(observations: Observations) -> list[tuple[Observations, Observations]]:
-    """Return the (training, held-out) parts of a table, always the same."""
-    return list(_folds(observations, np.random.default_rng(_streams()[0])))
-
-
-def _streams() -> list[np.random.SeedSequence]:
-    """Return the streams of the parts and, by the number of binary digits, of the ranks."""
-    return np.random.SeedSequence(STREAM).spawn(64)
 
 
 def _folds(
