@@ -28,11 +28,11 @@ DOCUMENTS = {
     ("export",): "campaign n entries",
     ("export", "--asked", "-o", "asked.csv"): "campaign n output",
     ("posterior",): "campaign shape n_observed at_limit kind levels rank "
-    "rank_weights noise noise_sd transform scales converged advice "
+    "rank_weights noise noise_sd noise_sds transform scales features converged advice "
     "interrupted entries",
     ("report", "--points", 0): "campaign output bytes",
     ("complete", "yields.csv", "--rank", 1): "shape n_observed at_limit kind levels rank "
-    "rank_weights noise noise_sd transform scales converged "
+    "rank_weights noise noise_sd noise_sds transform scales features converged "
     "advice interrupted entries",
     ("complete", "yields.csv", "--rank", 1, "--check"): "n n_entries of error usual level inside low high "
     "said log_loss usual_log_loss limits kept side converged advice interrupted",

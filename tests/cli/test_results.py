@@ -17,6 +17,7 @@ from maxentry.cli import complete
 from maxentry.cli.complete import FACTS, LONG, summarize
 from maxentry.cli.output import ExitCode
 from maxentry.model.likelihood import Likelihood
+from maxentry.posterior.chains import ModelSpec
 from maxentry.posterior.diagnostics import THOROUGH
 
 SHORT = ("--rank", 1, "--seed", 1)
@@ -78,7 +79,7 @@ def test_people_get_six_digits_and_programs_all(yields: pd.DataFrame) -> None:
 def test_what_was_found_is_said_in_short_and_in_the_words_of_the_shell(converged: bool, n: int) -> None:
     found: Any = SimpleNamespace(
         shape=(8, 6), rank=1, observations=SimpleNamespace(n=35, low=None), likelihood=Likelihood(),
-        fit=SimpleNamespace(scales=None), arrays=SimpleNamespace(hint_scale=lambda *_: ""),
+        fit=ModelSpec(), arrays=SimpleNamespace(hint_scale=lambda *_: ""),
         diagnostics=SimpleNamespace(converged=converged, advice=f"Run with {THOROUGH}."),
     )  # fmt: skip
     said = summarize(found).splitlines()

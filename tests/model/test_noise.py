@@ -269,6 +269,24 @@ def test_a_campaign_has_one_noise_and_a_warm_start_that_of_its_start(monkeypatch
     assert fit(Y, start=fit(Y, noise="gaussian")).fit.noise == "gaussian"
 
 
+def test_a_fit_with_noises_of_columns_goes_on_with_one_where_values_have_errors_or_limits(monkeypatch):
+    monkeypatch.setattr("maxentry.posterior.schedule.WORK", 1e6)
+    X, Y = unequal(0, 6.0)
+    start = fit(Y)
+    assert start.fit.noise == "columns"
+    i, j = np.nonzero(~np.isnan(Y))
+    long = pd.DataFrame({"row": i, "col": j, "value": Y[i, j]})
+    with_errors = fit(long.assign(se=0.05), start=start)
+    with_limit = fit(long.assign(value=["<9", *map(str, long.value[1:])]), start=start)
+    named, anew = fit(Y, start=start, noise="gaussian"), fit(Y, noise="gaussian")
+    for found in (with_errors, with_limit, named):
+        assert found.fit.noise == "gaussian"
+        mean = found.mean.loc[range(90), range(30)].to_numpy() if found is not named else found.mean
+        assert np.mean((mean - X) ** 2) < 1.3 * np.mean((anew.mean - X) ** 2)
+    with pytest.raises(ParameterError, match="start= was fitted with noise='gaussian'"):
+        fit(Y, start=named, noise="columns")
+
+
 def test_few_values_a_line_of_equal_noise_are_none_that_differ():
     """Held-out errors have no mean of their line subtracted, as the values of grades have."""
     for seed in range(20):

@@ -526,7 +526,7 @@ POSTERIOR = [
     ),
     Mistake(
         "posterior/complete.py",
-        "own = replace(fit, likelihood=replace(fit.likelihood, noise=noise))",
+        "own = _with_noise(fit, noise)",
         "own = fit",
         "a noise of single lines is judged by the predictions of one noise",
         "model/test_noise.py",

@@ -106,7 +106,7 @@ def test_both_sides_may_say_nothing(plain):
 
 def test_the_printed_posterior_says_so(idle, useful):
     p = idle.fit.p_values[0]
-    line = f"row features: 3, left out: they say nothing of the values beyond chance (p = {p:.2g})"
+    line = f"row features: 3, left out: they say nothing of the values beyond chance (p = {p:.3f})"
     assert line in repr(idle).replace("\n", " ")
     assert "left out: they say" in idle._repr_html_()
     assert "row features: 3\n" in repr(useful)

@@ -109,7 +109,8 @@ class Settings:
     noise: NoiseChoice = _setting(  # noqa: RUF009
         "auto",
         "student where single measurements go wrong; columns or rows where each has a noise of its own; auto is "
-        "gaussian, but rows or columns for many grades that differ in it.",
+        "gaussian, but rows or columns for many grades that differ in it, and for the numbers of a table that "
+        "`maxentry complete` fills where they predict better.",
         choices=("auto", *NOISE_NAMES),
     )
     effects: bool = _setting(True, "Whether rows and columns have means of their own.")

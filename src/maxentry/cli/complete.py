@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 FACTS = (
-    "shape, n_observed, at_limit, kind, levels, rank, rank_weights, noise, noise_sd, transform, scales, converged, "
-    "advice, interrupted"
+    "shape, n_observed, at_limit, kind, levels, rank, rank_weights, noise, noise_sd, noise_sds, transform, scales, "
+    "features, converged, advice, interrupted"
 )
 POINT = re.compile(r"(?<=\d)\.(?=\d)")  # of a decimal number
 LONG = "row, col, mean, sd, low, high, new_low, new_high, observed"
@@ -495,10 +495,10 @@ def _most_likely(posterior: Posterior, probabilities: Any) -> Any:
 
 def list_facts(posterior: Posterior) -> dict[str, Any]:
     """Facts about the fit, for the JSON document."""
+    from maxentry.posterior.coefficients import list_sides
     from maxentry.posterior.diagnostics import advice_at
     from maxentry.posterior.posterior import count_limited
 
-    diagnostics = posterior.diagnostics
     return {
         "shape": list(posterior.shape),
         "n_observed": posterior.observations.n,
@@ -509,10 +509,12 @@ def list_facts(posterior: Posterior) -> dict[str, Any]:
         "rank_weights": posterior.rank_weights,
         "noise": posterior.fit.noise,
         "noise_sd": posterior.noise_sd,
+        "noise_sds": {cell_text(label): sd for label, sd in posterior.noise_sds.items()},
         "transform": str(posterior.transform),
         "scales": {cell_text(label): factor for label, factor in posterior.scales.items()},
-        "converged": bool(diagnostics.converged),
-        "advice": advice_at(diagnostics.advice, "shell"),
+        "features": list_sides(posterior.fit),
+        "converged": bool(posterior.diagnostics.converged),
+        "advice": advice_at(posterior.diagnostics.advice, "shell"),
         "interrupted": posterior.interrupted,
     }
 
@@ -546,18 +548,17 @@ def summarize(posterior: Posterior, measured: bool = False, where: str | None = 
 
     where: options that find the campaign, if there is one.
     """
+    from maxentry.posterior.coefficients import describe_choices
+    from maxentry.posterior.diagnostics import advice_at
+    from maxentry.transform import describe_scales
+
     (m1, m2), n = posterior.shape, posterior.observations.n
-    own = f", {posterior.fit.noise} with noises of their own" if posterior.noise_sds else ""
-    facts = f"{m1} x {m2}, {count(n, 'value')}, rank {posterior.rank}{own}"
+    facts = f"{m1} x {m2}, {count(n, 'value')}, rank {posterior.rank}{describe_choices(posterior.fit)}"
     meaning = describe_answers(posterior, measured, "" if where is None else f"maxentry set{where} ")
     if posterior.fit.scales is not None:
-        from maxentry.transform import describe_scales
-
         facts += f", {posterior.fit.scales.side} on scales of their own: {describe_scales(posterior.scales)}"
     if posterior.diagnostics.converged:
         return f"{meaning}{facts}: converged."
-    from maxentry.posterior.diagnostics import advice_at
-
     return f"{meaning}{facts}.\nnot converged: {advice_at(posterior.diagnostics.advice, 'shell')} (--verbose: details)"
 
 
@@ -583,8 +584,7 @@ def write_posterior(
     document = ({} if campaign is None else {"campaign": campaign}) | list_facts(posterior)
     if not in_full and tables.choose_format(out, form) is not Format.parquet:
         labels = 1 if wide else 2
-        figures = map(round_numbers, table.columns[labels:])
-        table = Table(table.names, [*table.columns[:labels], *figures])
+        table = Table(table.names, [*table.columns[:labels], *map(round_numbers, table.columns[labels:])])
     if mark := wide and not in_full and tables.choose_format(out, form) is Format.xlsx:
         table = replace(table, bold=measured_cells(posterior))
     output.deliver(

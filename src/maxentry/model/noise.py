@@ -56,6 +56,11 @@ def leaves_open(wish: NoiseChoice, likelihood: Likelihood, observations: Observa
     return is_choice(wish, ["auto"]) and plain and likelihood.noise == "gaussian" and observations.is_plain
 
 
+def one_noise(noise: Noise) -> Noise:
+    """Return the law by which a fit goes on where values have limits or standard errors, or a GPU draws them."""
+    return "gaussian" if noise in ("columns", "rows") else noise
+
+
 class HeldOut(NamedTuple):
     """How measurements that were held out are predicted: their places, squared errors and log densities."""
 

@@ -6,9 +6,9 @@
     T_k    -        of feature k: sum over pairs of rows i < j of F_ik F_jk z_i'z_j, for patterns; r_i r_j for levels
 
 T is the score of the variance of the link's coefficients at zero: of all statistics it finds weak links most often.
-Permuting which row has which features leaves its law as it is where features say nothing, whatever the law of the
-values. A fit with features has another prior than the fit without, which costs error where they say nothing
-(docs/mathematics.md, section 20).
+Permuting which row has which features leaves its law as it is where features say nothing and rows are exchangeable,
+whatever the law of their values. A fit with features has another prior than the fit without, which costs error where
+they say nothing (docs/mathematics.md, section 20).
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from maxentry.model.link import Basis
 from maxentry.observations import Observations
 
 LEVEL = 0.1  # of p, above which features are left out
-PERMUTATIONS = 199
+PERMUTATIONS = (199, 1999)  # the fewest, for which p has an error of 0.02 at the level, and the most
 STREAM = 20_191  # of permutations, rows and directions: the same for every table and seed
 MOST_ROWS = 1000  # with a measurement that are looked at
 FEWEST_ROWS = 6  # with fewer, hardly any arrangement of features is rare
-MOST_WORK = 4e9  # multiplications of all permutations, about
+MOST_WORK = 4e9  # multiplications of the fewest permutations, about ...
+MORE_WORK = 4e8  # ... and of more
 DIRECTIONS = (8, 48)  # of the values that are looked at, the least and the most
 ROUNDS = 3  # of means of rows and of columns
 SKETCHES = 3  # multiplications by Z Z' in the search for its strongest directions
@@ -51,9 +52,10 @@ def find_p_value(basis: Basis, side: int, z: Observations) -> float | None:
     if chosen.size < FEWEST_ROWS:
         return None
     F = basis.F[chosen]
-    work = PERMUTATIONS * max(F.nnz if is_sparse(F) else F.size, 1)
-    Z, r = read_values(z, side, chosen, int(np.clip(MOST_WORK / work, *DIRECTIONS)), rng)
-    orders = [np.arange(chosen.size), *(rng.permutation(chosen.size) for _ in range(PERMUTATIONS))]
+    work = max(F.nnz if is_sparse(F) else F.size, 1)
+    Z, r = read_values(z, side, chosen, int(np.clip(MOST_WORK / PERMUTATIONS[0] / work, *DIRECTIONS)), rng)
+    n = int(np.clip(MORE_WORK / (work * (Z.shape[1] + 1)), *PERMUTATIONS))
+    orders = [np.arange(chosen.size), *(rng.permutation(chosen.size) for _ in range(n))]
     return rank_scores(score(F, Z, r, np.array(orders)))
 
 

@@ -81,12 +81,32 @@ def describe_sides(fit: ModelSpec) -> list[tuple[str, str]]:
         if idle is not None:
             number, *notes = str(idle).split("; ")
             what = "it says" if idle.p == 1 else "they say"
-            why = f"{number}, left out: {what} nothing of the values beyond chance (p = {p:.2g})"
+            why = f"{number}, left out: {what} nothing of the values beyond chance (p = {p:.3f})"
             lines.append((f"{name} features", "; ".join([why, *notes])))
         elif given is not None:
             used = "which entries were observed" if given == "observed" else str(given)
             lines.append((f"{name} features", used))
     return lines
+
+
+def describe_choices(fit: ModelSpec) -> str:
+    """What was chosen by the data, in a few words that follow the rank; empty where nothing was."""
+    sides = zip(fit.idle, fit.p_values, ("row", "column"), strict=True)
+    left_out = (f", {name} features left out (p = {p:.3f})" for idle, p, name in sides if idle is not None)
+    own = f", {fit.noise} with noises of their own" if fit.likelihood.by_line else ""
+    return own + "".join(left_out)
+
+
+def list_sides(fit: ModelSpec) -> dict[str, Any]:
+    """Of each side with features, how many it has, whether they are used, and p of the test that decides it."""
+    found = {}
+    sides = zip(fit.features, fit.idle, fit.p_values, ("rows", "columns"), strict=True)
+    for given, idle, p, name in sides:
+        basis = given if idle is None else idle
+        if basis is not None:
+            number = basis.p if isinstance(basis, Basis) else None
+            found[name] = {"number": number, "used": idle is None, "p": p}
+    return found
 
 
 class Coefficients(NamedTuple):

@@ -28,6 +28,7 @@ from maxentry.model.noise import (
     compare_noises,
     find_differing,
     leaves_open,
+    one_noise,
     warn_of_known_noise,
 )
 from maxentry.model.priors import Priors
@@ -163,7 +164,8 @@ def complete(
         check_units(start, observations)
     known: Noise | None = "gaussian" if is_choice(engine, ["gpu"]) else None  # which has no noise by line
     if start is not None and is_choice(kind, [start.fit.likelihood.kind]):
-        known = start.fit.noise
+        plain = known is None and observations.is_plain
+        known = start.fit.noise if plain or kind != "numbers" else one_noise(start.fit.noise)
     abundant = data_abound(observations.shape, observations.n)
     law = choose_noise(noise, kind, observations, abundant, known)
     likelihood = Likelihood.of(kind, law, levels, limits, noise_sd, observations)
@@ -322,7 +324,8 @@ def _check_options(
         )
     if not start.fit.likelihood.same_kind(fit.likelihood):
         raise ParameterError(f"start= was fitted with kind='{start.fit.likelihood}', got '{fit.likelihood}'")
-    if (start.fit.noise, start.fit.effects) != (fit.noise, fit.effects):
+    same_noise = fit.noise in (start.fit.noise, one_noise(start.fit.noise))
+    if not same_noise or start.fit.effects != fit.effects:
         raise ParameterError(
             f"start= was fitted with noise={start.fit.noise!r}, effects={start.fit.effects}; "
             f"got noise={fit.noise!r}, effects={fit.effects}"
@@ -369,13 +372,17 @@ def _choose_model(
         return fit, choice, climb
     tried, candidates = dict[Noise, tuple[ModelSpec, RankChoice, Climb | None]](), dict[Noise, HeldOut]()
     for noise in find_differing(baseline, observations.shape):
-        own = replace(fit, likelihood=replace(fit.likelihood, noise=noise))
+        own = _with_noise(fit, noise)
         also = f" and a noise for each of the {noise}"
         own_choice, own_climb, scores = _choose_rank(observations, own, progress, options, also)
         if scores is not None:
             tried[noise], candidates[noise] = (own, own_choice, own_climb), scores
     noise = compare_noises(baseline, candidates)
     return tried.get(noise, (fit, choice, climb))
+
+
+def _with_noise(fit: ModelSpec, noise: Noise) -> ModelSpec:
+    return replace(fit, likelihood=replace(fit.likelihood, noise=noise))
 
 
 def _choose_rank(
@@ -493,7 +500,7 @@ def check_units(start: Posterior, observations: Observations) -> None:
     """Refuse data of another order of magnitude than those of `start`, in whose units its chains are."""
     if same_magnitude(start, observations):
         return
-    fit = keep_units(start.fit, start, observations)
+    fit = keep_units(_with_noise(start.fit, one_noise(start.fit.noise)), start, observations)
     z, old = fit.statements(observations), fit.units or Units(0.0, 1.0)
     raise DataError(
         f"expected values like those of start= (spread {old.scale:.3g}), got {name_farthest(z, old.shift)}; "
@@ -506,7 +513,8 @@ def same_magnitude(start: Posterior, observations: Observations) -> bool:
     fit = start.fit
     if fit.units is None or fit.priors is not None or fit.likelihood.known_noise:
         return True
-    values = keep_units(fit, start, observations).statements(observations).values
+    one = _with_noise(fit, one_noise(fit.noise))
+    values = keep_units(one, start, observations).statements(observations).values
     new, old = standard_units(values, fit.effects), fit.units
     near = abs(new.shift - old.shift) < UNITS_RANGE * old.scale
     return near and 1 / UNITS_RANGE < new.scale / old.scale < UNITS_RANGE
