@@ -17,8 +17,8 @@ from benchmarks.checks import Check, main
 HERE = Path(__file__).parent
 TODAY = (
     "coverage", "movielens", "old_weights", "scales", "scales_ordinary", "scales_factors", "scales_choosing",
-    "noise_by_column", "noise_by_default", "convergence_warnings", "stuck_chains", "mixing", "expected_error", "look_ahead",
-    "starts", "masked",
+    "noise_by_column", "noise_by_default", "convergence_warnings", "stuck_chains", "mixing", "expected_error",
+    "look_ahead", "starts", "masked",
 )  # fmt: skip
 MODULES = ("ranks", "scales", "noises", "chains", "promises", "choosing", "oracle")
 

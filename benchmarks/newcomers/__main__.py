@@ -304,8 +304,5 @@ CHECKS: dict[str, Check] = {
 
 if __name__ == "__main__":
     head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.newcomers`."
-    head += (
-        " Lines of times are of the prior of row and column effects of before, IG(1/2, 0.0001)"
-        " ([averages](averages.md)): with few values a row figures differ today."
-    )
+    head += " `refit` and `times` are of today's code; the others of fits with one noise for all columns."
     main(__doc__, head, HERE.parent / "newcomers.md", HERE / "results", CHECKS)

@@ -38,11 +38,12 @@ beyond: where thirty times the stored numbers are fewer than those of the vector
 **u1, 80 to 20, 1M**: root mean square error, coverage of 90% predictive intervals, processor time, and the rank that
 weighs most. Our rank is "auto", compared on parts of the training set; myFM has rank 10 and 300 sweeps.
 
-**useless**: ten columns of random numbers as features of rows, and the first of them alone; 12 splits of each table. Of
-real tables 30% of the entries are known, of simulated ones 15 to 40%. Features that say nothing of the values beyond
-chance are left out: a permutation test finds that of nine in ten such sides, and their fit is the one without. One in
-ten is used by chance, so 12 splits are few: **useless_often** has 300 of the smallest table. Simulated tables are as the fit without features expects them, so that the prior of a fit that
-uses features must lose; what was tried: [notes](NOTES.md#useless-features).
+**useless**: ten columns of random numbers as features of rows, and the first of them alone; 12 splits of each table.
+Of real tables 30% of the entries are known, of simulated ones 15 to 40%. Features that say nothing of the values
+beyond chance are left out: a permutation test finds that of nine in ten such sides, and their fit is the one without.
+One in ten is used by chance, so 12 splits are few: **useless_often** has 300 of the smallest table. Simulated tables
+are as the fit without features expects them, so that the prior of a fit that uses features must lose; what was tried:
+[notes](NOTES.md#useless-features).
 **sweep**: 1,000 x 1,000, 50,000 measurements, rank 8.
 """
 CHECKS = (
