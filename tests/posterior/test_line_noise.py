@@ -110,8 +110,9 @@ def test_it_is_saved_stored_continued_and_started_from(both, tmp_path):
     more[:3] = True
     warm = fit(Y, more, "columns", start=again)
     assert np.allclose(np.log(list(warm.noise_sds.values())), np.log(list(p.noise_sds.values())), atol=0.7)
+    assert fit(Y, more, "gaussian", start=again).fit.noise == "gaussian"
     with pytest.raises(ParameterError, match="start= was fitted with noise='columns'"):
-        fit(Y, more, "gaussian", start=again)
+        fit(Y, more, "student", start=again)
     with pytest.raises(
         ParameterError, match="noise must be 'auto', 'gaussian', 'student', 'columns' or 'rows'"
     ):
