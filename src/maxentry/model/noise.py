@@ -4,7 +4,7 @@ People grade alike or they do not, and so do judges and questions. Where grades 
 them better if rows (or columns) differ, and costs nothing if they do not (benchmarks/kinds.md). Where data are few the
 noises of single lines can hardly be told. Of numbers a noise of their own may cost error. So it is taken where it
 predicts measurements that were held out better, beyond chance, as ranks are chosen (benchmarks/honest.md,
-`noise_by_column`).
+`noise_by_default`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def choose_noise(
 
 
 def leaves_open(wish: NoiseChoice, likelihood: Likelihood, observations: Observations) -> bool:
-    """Whether plain numbers are to tell if columns or rows have a noise of their own, which goes with nothing else."""
+    """Whether the data are to tell if columns or rows have a noise of their own: plain numbers alone can."""
     plain = likelihood.kind == "numbers" and likelihood.limits is None and not likelihood.split
     return is_choice(wish, ["auto"]) and plain and likelihood.noise == "gaussian" and observations.is_plain
 
